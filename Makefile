@@ -3,7 +3,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they
 PEERS := autogen crewai datasets deepeval frameworks inspect livekit pipecat
 .PHONY: help setup demo test live check bench format docs programs screenshots release
 
-help:  ## say what can be made
+help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
 setup: .venv/ready  ## build .venv with the package and its tools
@@ -11,33 +11,33 @@ setup: .venv/ready  ## build .venv with the package and its tools
 demo: .venv/ready  ## test and compare two versions of a small support bot, offline, in less than a minute
 	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
 
-test: programs .venv/ready  ## checks and, beside them, the tests: all that CI runs
+test: programs .venv/ready  ## run the checks and the tests, as CI does
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready .venv-ray/ready $(PEERS:%=.venv-peers/%/ready) .venv-peers/promptfoo/ready .venv/ready  ## tests with packages of others, installed in their newest release
+live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready .venv-ray/ready $(PEERS:%=.venv-peers/%/ready) .venv-peers/promptfoo/ready .venv/ready  ## test with the newest releases of other packages
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
-check: .venv/ready  ## style, types and floors
-	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/pyright && .venv/bin/lint-imports
+check: .venv/ready  ## check style, names, phrases, types and layers
+	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/python tools/names.py && .venv/bin/pyright && .venv/bin/lint-imports
 
-format: .venv/ready  ## bring the code into its style
+format: .venv/ready  ## format the code
 	.venv/bin/ruff check --fix . && .venv/bin/ruff format .
 
-bench: .venv/ready  ## speed and memory beside a bare loop, as ratios
+bench: .venv/ready  ## measure speed and memory as ratios to a bare loop
 	.venv/bin/python bench/run.py
 
-docs: .venv/ready  ## write the generated pages of the reference, and the site of all pages into build/site
+docs: .venv/ready  ## write the generated reference pages, and build the site into build/site
 	.venv/bin/python docs/generate.py
 	.venv/bin/python -m sphinx -W --keep-going -q -E -j auto -b html -c docs/site -d build/doctrees docs build/site
 	@echo 'open build/site/index.html'
 
-screenshots: programs .venv/ready  ## draw the pages, light and dark, into docs/pages
+screenshots: programs .venv/ready  ## take screenshots of the pages, light and dark, into docs/pages
 	.venv/bin/python tools/screenshots.py
 
 release: .venv-release/ready .venv/ready  ## build the sdist and the wheel, and check them in clean environments
 	.venv/bin/python tools/release.py $(PYTHONS)
 
-programs:  ## install the programs that the tests run (a browser, curl), or name them
+programs:  ## install the programs that the tests run (a browser, curl), or list those missing
 	@bash tools/programs.sh
 
 .venv/ready: pyproject.toml

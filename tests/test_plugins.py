@@ -299,7 +299,7 @@ BROKEN = {
     "raise ImportError('no such part')": "ImportError: no such part",
     "raise SystemExit('stop')": "SystemExit: stop",
     "": "has no attribute 'thing'",
-    "thing = 3": "needs something that can be called, got int",
+    "thing = 3": "must be callable, got int",
 }
 
 

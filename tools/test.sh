@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the checks beside the tests, which leave processors idle where they wait for disks, servers and a browser.
-# What the checks print comes in one piece when they end, and again after the tests where they failed.
+# Runs the checks and the tests at the same time: the tests leave processors idle while they wait for disks and a browser.
+# Prints the output of the checks in one piece when they end, and again after the tests if they failed.
 set -uo pipefail
 set -m # a process group for the checks, to end all of them
 

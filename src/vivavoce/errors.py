@@ -15,7 +15,7 @@ VivavoceError
     ├── GraderFault       an extractor, a grader or a reward function failed
     └── SuiteFault        what the suite asks cannot be done with this sample
 
-Outside of it, `Deferred` is no failure: an answer will come later.
+Outside of it, `Deferred` is not a failure: an answer will come later.
 """
 
 from __future__ import annotations

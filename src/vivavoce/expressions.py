@@ -1,6 +1,6 @@
 """Regular expressions of the user on untrusted texts: a search that takes too long is stopped.
 
-The standard library's cannot be interrupted: one hostile reply would block the whole program for ever.
+The standard library's cannot be interrupted: one hostile reply would block the whole program forever.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Expression:
                     self._run("search", character * _REPEATED + "\x00", _PROMPT)
             matches_all = all(self._run("search", text, _PROMPT) for text in _UNLIKE)
         except TimeoutError:
-            return "can take for ever on a long text; write it without a repetition inside a repetition"
+            return "may backtrack catastrophically; avoid nested quantifiers"
         if matches_all:
             return "matches every text, so it cannot fail"
         return None

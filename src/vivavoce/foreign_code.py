@@ -1,6 +1,6 @@
 """The boundary to code that others wrote: graders, extractors, metrics, rewards, tools, targets, models, plugins.
 
-Such code may raise anything. Some exceptions are no `Exception`, such as those of `pytest.fail`, and would end a run.
+Such code may raise anything. Some exceptions are not `Exception`, such as those of `pytest.fail`, and would end a run.
 Whoever calls foreign code does so inside `foreign_code()` and handles `Exception`.
 """
 
@@ -97,7 +97,7 @@ def check_callable(thing: object, reference: str, kind: str) -> Callable[..., An
             f"'{reference}' is the class {thing.__name__} itself; name a function or an object of the class"
         )
     if not callable(thing):
-        raise UsageError(f"'{reference}' is a {type(thing).__name__}; {kind} is a function or an object to be called")
+        raise UsageError(f"'{reference}' is a {type(thing).__name__}; {kind} is a function or a callable object")
     return thing
 
 

@@ -49,7 +49,7 @@ def register_formats() -> Mapping[str, str]:  # pyright: ignore[reportReturnType
 def register_targets() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
     """Return references to functions by the kinds of target that they make.
 
-    A function takes the name of the target and, by name, the options that stand in `config` of the suite. It returns a
+    A function takes the name of the target and, by name, the options that are in `config` of the suite. It returns a
     target, or a function that answers a message.
     """
 

@@ -1,6 +1,6 @@
 """Regular expressions that no text can match, such as `a^`, `$x`, and `(?!)`, as far as their parts alone tell.
 
-Under a ban they would pass for ever. What is not decided here may match: the answer is that it surely does not, or
+Under a ban they would pass forever. What is not decided here may match: the answer is that it surely does not, or
 that nobody knows.
 """
 

@@ -109,8 +109,8 @@ def _image(url: str) -> dict[str, Any]:
 def calls_of(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the calls of a message, each with its `name` and `args`, and with its `id` if it has one.
 
-    Arguments that are no JSON are the text that the model wrote. Old messages have their calls only as a provider wrote
-    them: beside the content as OpenAI's, or as blocks of it.
+    Arguments that are not JSON are the text that the model wrote. Old messages have their calls only as a
+    provider wrote them: next to the content as OpenAI's, or as blocks of it.
     """
     listed = [*_fields_of(fields.get("tool_calls")), *_fields_of(fields.get("invalid_tool_calls"))]
     if listed:

@@ -1,8 +1,8 @@
 """Messages: one native schema, the shape of the OpenAI chat wire.
 
 Other spellings are read, never stored: `type: human | ai` and `ToolCall(name=…, args=…)` as Ragas writes them, flat
-tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept beside the
-content, so what a provider sent comes back unchanged; a message whose words are under such a key alone is an error.
+tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept next to
+the content, so what a provider sent comes back unchanged; a message whose words are under such a key alone is an error.
 
 Source of the shape: the `messages` parameter of OpenAI's chat completions reference.
 
@@ -546,7 +546,7 @@ Messages = Annotated[list[Annotated[AnyMessage, AfterValidator(_with_content)]],
 """A list of messages in any known spelling."""
 
 StoredMessages = Annotated[list[AnyMessage], WrapValidator(_read_rows)]
-"""A list of messages of a record: what was accepted once can be read for ever."""
+"""A list of messages of a record: what was accepted once can be read forever."""
 
 _read: TypeAdapter[list[AnyMessage]] = TypeAdapter(Messages)
 _stored: TypeAdapter[list[AnyMessage]] = TypeAdapter(list[AnyMessage], config={"ser_json_inf_nan": "constants"})

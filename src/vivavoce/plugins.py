@@ -142,8 +142,8 @@ class Registry(Generic[T]):
                 loaded = lazy(self._admit)(addition.name, loaded, addition.plugin)
             elif not callable(loaded):
                 raise UsageError(
-                    f"the {self.kind} '{addition.name}' of the plugin '{addition.plugin}' needs something that can be "
-                    f"called, got {type(loaded).__name__}"
+                    f"the {self.kind} '{addition.name}' of the plugin '{addition.plugin}' must be callable, "
+                    f"got {type(loaded).__name__}"
                 )
             self._loaded[addition] = self._thing(addition.name, loaded)
         return self._loaded[addition]
@@ -170,7 +170,7 @@ def load_object(reference: str, base: Path) -> Any:
         raise UsageError(f"'{reference}' does not have the form file.py:name")
     path = (base / path_text).resolve()
     if not path.is_file():
-        raise UsageError(f"no file '{path_text}' beside the suite (looked for {path})")
+        raise UsageError(f"no file '{path_text}' next to the suite (looked for {path})")
     set_base(path, base.resolve())
     module = load_file(path, tuple((file, file.stat().st_mtime_ns) for file in files_of(path)))
     if not hasattr(module, name):

@@ -209,7 +209,7 @@ def forbidden_act(rule: str) -> str:
     act = None if is_foreign_ban(text) else _without_ban(text)
     if act is None:
         if is_foreign_ban(text):
-            raise ValueError(f"'{rule}' is a ban, and bans are read in English and German only; {_EXAMPLE}")
+            raise ValueError(f"'{rule}' is a ban, but bans can be read in English and German only; {_EXAMPLE}")
         if _STATEMENT.match(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
             raise ValueError(f"'{rule}' can be read as a ban or as something left undone; {_EXAMPLE}")
         return rule

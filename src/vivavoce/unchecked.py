@@ -50,7 +50,7 @@ _set_extra = _slots["__pydantic_extra__"].__set__
 _set_private = _slots["__pydantic_private__"].__set__
 
 Made = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]], bool]
-"""The fields of a class in order, those that are made anew each time, and whether it keeps unknown ones."""
+"""The fields of a class in order, those that are made again each time, and whether it keeps unknown ones."""
 
 _MADE: dict[type[BaseModel], Made] = {}
 

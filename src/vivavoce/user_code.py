@@ -27,7 +27,7 @@ Names = Mapping[str, Any]
 
 
 class _StandIns(MetaPathFinder, Loader):
-    """Finds the modules that stand in, after everything that is installed."""
+    """Finds the modules that are in, after everything that is installed."""
 
     def __init__(self, modules: Mapping[str, Names]) -> None:
         self._modules = modules
@@ -36,7 +36,7 @@ class _StandIns(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
-        """Return a spec for a module that stands in, None for any other."""
+        """Return a spec for a module that is in, None for any other."""
         return ModuleSpec(fullname, self, is_package=True) if fullname in self._modules else None
 
     def exec_module(self, module: ModuleType) -> None:

@@ -139,7 +139,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         queue = get(f"{base}/label?run={newer}&grader=answers").headers.get("location", "").split("/")[2]
         body = {"kind": "evaluation", "conversations": [{"id": "x", "messages": HELLO}], "metrics": ["refusal"]}
         job = send("POST", f"{base}/api/v1/jobs", body).json()["id"]
-        assert "It cannot be shown" not in get(f"{base}/runs/{judged}/exchange?sample=t1&grader=helps").text
+        assert "This call cannot be shown" not in get(f"{base}/runs/{judged}/exchange?sample=t1&grader=helps").text
         yield {
             "base": base,
             "older": older,

@@ -44,8 +44,8 @@ def test_words_are_found_and_lead_to_their_turn(page: Page, base: str) -> None:
     page.goto(f"{base}/runs/run-1/samples/long")
     page.get_by_label("Find in this conversation").fill("question 777")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("1 of 1,000 turns hold these words")).to_be_visible()
-    page.get_by_label("Found turns").get_by_role("link", name="Turn 778").click()
+    expect(page.get_by_text("1 of 1,000 turns contain these words")).to_be_visible()
+    page.get_by_label("Matching turns").get_by_role("link", name="Turn 778").click()
     expect(page.locator("#t778")).to_be_in_viewport()
 
 

@@ -151,7 +151,7 @@ def test_without_a_script_the_box_searches_and_explains_itself(browser: Browser,
     page.get_by_label("Search everything", exact=True).fill("state:fail refund")
     page.get_by_label("Search everything", exact=True).press("Enter")
     expect(page.locator(".hits .row").first).to_be_visible()
-    page.get_by_text("What one can type").click()
+    page.get_by_text("What you can type").click()
     page.get_by_role("link", name="role:tool").click()
     expect(page.get_by_role("heading", name="Conversations")).to_be_visible()
     context.close()

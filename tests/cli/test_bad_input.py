@@ -107,9 +107,9 @@ BAD_SUITES = {
     "missing extractor": (
         "function: contains",
         "function: contains, extractor: absent.py:f",
-        "suite.yaml:5:43 graders.right.extractor: no file 'absent.py' beside the suite",
+        "suite.yaml:5:43 graders.right.extractor: no file 'absent.py' next to the suite",
     ),
-    "missing file": ("bot.py:answer", "robot.py:answer", "suite.yaml:3:1 target: no file 'robot.py' beside the suite"),
+    "missing file": ("bot.py:answer", "robot.py:answer", "suite.yaml:3:1 target: no file 'robot.py' next to the suite"),
 }
 
 
@@ -183,7 +183,7 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
         (["run", "suite.yaml", "--resume", "x"], "name a suite to run"),
         (["run", "--resume", "x", "--trials", "2"], "--resume uses the options the run was started with"),
         (["run", "--resume", "x", "--model-handle", "m"], "--resume uses the options the run was started with"),
-        (["run", "--failed", "x", "--base-url", "http://h"], "--api-key, --recording and --live change a suite"),
+        (["run", "--failed", "x", "--base-url", "http://h"], "--api-key, --recording and --live need a suite"),
         (["run", "suite.yaml", "--api-key", "k"], "--api-key: a target of kind 'function' has no api_key"),
         (["run", "suite.yaml", "--target", "nonsense"], "--target: 'nonsense' must be file.py:function or"),
         (["run", "suite.yaml", "--target", "nofile.py:f"], "--target: no file 'nofile.py'"),
@@ -194,7 +194,7 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
         (["run", "suite.yaml", "--sample", "z*"], "has no sample 'z*'"),
         (["run", "suite.yaml", "--tag", "slow"], "has no samples with the tags slow; no row has tags"),
         (["run", "suite.yaml", "--trials", "0"], "--trials"),
-        (["run", "suite.yaml", "--watch", "--failed"], "--failed and --watch do not go together"),
+        (["run", "suite.yaml", "--watch", "--failed"], "--failed and --watch cannot be combined"),
         (["run", "suite.yaml", "--failed"], "no run 'latest' in suite"),
         (["run", "--failed"], "no run 'latest': there are no runs yet"),
         (["run", "--resume"], "no run 'latest': there are no runs yet"),
@@ -203,8 +203,8 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
         (["run", "suite.yaml", "--env-file", "absent.env"], "--env-file: absent.env cannot be read"),
         (["run", "suite.yaml", "--env-file", "suite.yaml"], "suite.yaml:1 is not NAME=value"),
         (["rnu", "suite.yaml"], "no command 'rnu'; did you mean 'run'?"),
-        (["show"], "nothing has been run here yet"),
-        (["export", "-f", "xml"], "nothing has been run here yet"),
+        (["show"], "no run has been stored here yet"),
+        (["export", "-f", "xml"], "no run has been stored here yet"),
     ],
 )
 def test_a_wrong_command(viva: Viva, arguments: list[str], said: str) -> None:

@@ -86,8 +86,8 @@ def test_two_runs_are_decided_only_when_asked_and_every_format_says_it(viva: Viv
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (("run", "suite.yaml", "--baseline", "suite.yaml"), "suite.yaml is no baseline: it is not JSON"),
-        (("run", "suite.yaml", "--fail-on-break"), "need a baseline to be worse than: --baseline FILE"),
+        (("run", "suite.yaml", "--baseline", "suite.yaml"), "suite.yaml is not a baseline: it is not JSON"),
+        (("run", "suite.yaml", "--fail-on-break"), "need --baseline FILE"),
         (("run", "suite.yaml", "--baseline", "base.json", "--smallest-effect", "2"), "--smallest-effect"),
         (
             ("run", "suite.yaml", "--baseline", "base.json", "--target", "worse.py:reply", "--target", "worse.py:two"),
@@ -123,7 +123,7 @@ def test_scores_are_not_compared_with_themselves(viva: Viva, runs: list[str], op
     viva("run", "suite.yaml", "--quiet", "--target", "worse.py:reply")
     decided = viva("compare", *runs, *options)
     assert (decided.returncode, decided.stdout) == (2, "")
-    assert "both sides are the scores shop-" in decided.stderr
+    assert "both sides are the grading shop-" in decided.stderr
     assert "name two runs, the earlier one first: viva compare latest~1 latest" in decided.stderr
     assert viva("compare", *runs).returncode == 0, "without a verdict it is only said"
 

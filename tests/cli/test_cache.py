@@ -84,7 +84,7 @@ def test_a_store_without_replies_says_so(viva: Viva) -> None:
         (["import", "bad.jsonl", "--model", "m"], "a cassette is always imported completely"),
         (["import", "none.jsonl"], "none.jsonl: there is no such file"),
         (["import", "rows.jsonl"], "rows.jsonl:1 is not a file of replies: its first line is not"),
-        (["import", "bad.jsonl"], "bad.jsonl:2 key: 32 hexadecimal digits are needed, got 'x'"),
+        (["import", "bad.jsonl"], "bad.jsonl:2 key: expected 32 hexadecimal digits, got 'x'"),
         (["export", "no/x.jsonl"], "no/x.jsonl: cannot be written"),
         (["drop"], "'drop' is not one of"),
         (["info", "--store", "none.db"], "none.db"),

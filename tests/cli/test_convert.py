@@ -174,7 +174,7 @@ def test_a_response_that_only_refuses_is_read_as_one(viva: Viva, tmp_path: Path)
         (json.dumps({"color": "red"}), "a row needs messages, or an input to ask"),
         (json.dumps({"messages": []}), "a row needs messages, or an input to ask"),
         ('{"messages": [', "could not be read"),
-        ("", "holds no conversation that can be read"),
+        ("", "has no readable conversation"),
     ],
 )
 def test_a_file_without_a_readable_conversation_ends_with_exit_code_3(
@@ -184,7 +184,7 @@ def test_a_file_without_a_readable_conversation_ends_with_exit_code_3(
     done = viva("convert", "rows.jsonl", "out.jsonl")
     assert done.returncode == 3
     assert re.search(why, done.stderr)
-    assert "holds no conversation that can be read, so nothing was written" in done.stderr
+    assert "has no readable conversation, so nothing was written" in done.stderr
     assert not (tmp_path / "out.jsonl").exists()
 
 

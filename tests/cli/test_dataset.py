@@ -46,7 +46,7 @@ def test_for_a_review_in_markdown(viva: Viva, version: str) -> None:
 def test_two_files_and_two_versions(viva: Viva, version: str) -> None:
     Path("other.jsonl").write_text('{"id": "z", "input": "x"}\n')
     text = viva("dataset", "diff", "d.jsonl", "other.jsonl").stdout
-    assert "No row of one is in the other: are these two datasets?" in text
+    assert "The two have no common rows: are these different datasets?" in text
     newer = viva("dataset", "keep", "d.jsonl").stdout.split()[0]
     assert f"{newer} (2 rows) → 1-{version}" in viva("dataset", "diff", "d.jsonl", newer, version).stdout.replace(
         "2-", ""
@@ -72,7 +72,7 @@ def test_a_version_is_shown_as_its_rows(viva: Viva, version: str) -> None:
     ("arguments", "complaint"),
     [
         (["diff", "none.jsonl"], "there is no such file"),
-        (["diff", "d.txt"], "the format is told by the suffix"),
+        (["diff", "d.txt"], "the file extension must be one of"),
         (["diff", "d.jsonl", "v0000000000000000"], "the version v0000000000000000 is not kept"),
         (["diff", "d.jsonl", "old.jsonl"], "there is no such file"),
         (["diff", "d.jsonl", "a", "b", "c"], "takes 2 versions at most"),

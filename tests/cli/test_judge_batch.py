@@ -450,7 +450,7 @@ def test_a_cascade_asks_the_expensive_judge_only_about_what_the_cheap_one_leaves
 def test_what_does_not_go_with_batches_is_refused(viva: Viva, openai: Service, other: str) -> None:
     done = viva(*command(openai, other))
     assert done.returncode == 2
-    assert f"--batch and {other} do not go together" in " ".join(done.stderr.split())
+    assert f"--batch cannot be combined with {other}" in " ".join(done.stderr.split())
 
 
 def test_a_judge_without_a_batch_service_is_refused_before_the_run(
@@ -463,7 +463,7 @@ def test_a_judge_without_a_batch_service_is_refused_before_the_run(
         monkeypatch.setenv("GOOGLE_API_KEY", "x")
         done = viva(*command(replace(openai, judge=name)))
         assert done.returncode == 2, done.stdout
-        assert "cannot be asked in batches" in " ".join(done.stderr.split())
+        assert "does not support batches" in " ".join(done.stderr.split())
 
 
 def test_a_dry_run_says_that_a_judge_cannot_be_asked_in_batches(viva: Viva, openai: Service) -> None:

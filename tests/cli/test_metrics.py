@@ -189,8 +189,8 @@ def test_nothing_is_called_on_a_dry_run(viva: Viva, folder: Path) -> None:
     ("options", "said"),
     [
         (("--defects", "insults"), "no defect 'insults'; did you mean 'insult'"),
-        (("--good-from", "3"), "--good-from belongs to a label"),
-        (("--json", "--markdown"), "two formats"),
+        (("--good-from", "3"), "--good-from needs --label"),
+        (("--json", "--markdown"), "cannot be combined"),
         (("--on", "no.jsonl"), "no.jsonl"),
         (("--label", "good"), "no row has labels.good; name a label"),
         (("--judge", "a:b", "--judge", "c:d", "--export-requests", "x.jsonl"), "one judge at a time"),
@@ -207,7 +207,7 @@ def test_a_judge_that_passes_nothing_leaves_no_conversation(viva: Viva, folder: 
     ]
     Path("talks.jsonl").write_text(json.dumps(rows[0]))
     done = ran(viva, "--judge", "judge.py:sees", "--on", "talks.jsonl", code=2)
-    assert "none of 1 conversation passes as it is" in done.stderr
+    assert "none of 1 conversation passes unchanged" in done.stderr
 
 
 def test_conversations_that_are_too_short_are_said_and_the_rest_is_stated(viva: Viva, folder: Path) -> None:

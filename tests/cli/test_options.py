@@ -98,10 +98,10 @@ def test_a_suite_in_parts_ends_with_the_verdict_of_a_run_in_one_piece(viva: Viva
         assert len(keys[0]) == 14
     resumed = viva("run", "--resume", second.id, "--errors")
     assert resumed.returncode == 2
-    assert "was made in parts" in resumed.stderr
+    assert "was run in parts" in resumed.stderr
     again = viva("run", "--failed", second.id)
     assert again.returncode == 2
-    assert "parts cannot be run again by themselves" in again.stderr
+    assert "single parts cannot be repeated" in again.stderr
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -132,11 +132,11 @@ def test_a_suite_with_nothing_but_assertions_in_its_rows_works_in_parts(viva: Vi
         (["--shard", "1/2"], "--shard needs --parts FOLDER"),
         (["--engine", "ray"], "--engine needs --parts FOLDER"),
         (["--parts", "out", "--workers", "2"], "--workers needs --engine ray"),
-        (["--parts", "out", "--engine", "ray", "--shard", "1/2"], "--shard and --engine do not go together"),
-        (["--parts", "out", "--shard", "3/2"], "--shard is a number of how many, such as 2/8; got '3/2'"),
-        (["--parts", "out", "--max-samples", "2"], "--max-samples is about the whole dataset"),
-        (["--parts", "out", "--replay"], "--replay is about the whole dataset"),
-        (["--parts", "out", "--dry-run"], "--parts and --dry-run do not go together"),
+        (["--parts", "out", "--engine", "ray", "--shard", "1/2"], "--shard and --engine cannot be combined"),
+        (["--parts", "out", "--shard", "3/2"], "--shard is a number and a total, such as 2/8; got '3/2'"),
+        (["--parts", "out", "--max-samples", "2"], "--max-samples needs the whole dataset"),
+        (["--parts", "out", "--replay"], "--replay needs the whole dataset"),
+        (["--parts", "out", "--dry-run"], "--parts and --dry-run cannot be combined"),
         (["b.jsonl"], "b.jsonl: several files are judged in parts"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_suite_with_its_rows_inside_is_told_to_write_them_into_a_file(viva: Vi
     assert done.returncode == 2
     assert "put them into a JSONL file" in done.stderr
     done = viva("run", "suite.yaml", "--parts", "out", "--table")
-    assert "--parts and --table do not go together" in done.stderr
+    assert "--parts and --table cannot be combined" in done.stderr
 
 
 def test_a_folder_without_parts_is_told(viva: Viva) -> None:

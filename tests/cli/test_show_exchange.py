@@ -47,6 +47,6 @@ def test_it_is_printed_as_json(viva: Viva) -> None:
 
 def test_what_is_asked_for_wrongly_is_a_mistake(viva: Viva) -> None:
     done = viva("show", "latest", "--exchange", "kind")
-    assert (done.returncode, "is about one conversation" in done.stderr) == (2, True)
+    assert (done.returncode, "shows one conversation" in done.stderr) == (2, True)
     done = viva("show", "latest", "talk", "--exchange", "kidn")
     assert (done.returncode, "did you mean 'kind'" in done.stderr) == (2, True)

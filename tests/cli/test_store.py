@@ -124,7 +124,7 @@ def test_a_store_is_not_migrated_while_it_is_open(tmp_path: Path, exam: Path, vi
         execute(str(exam), "UPDATE alembic_version SET version_num = '0015'")
         done = viva("store", "migrate", "--yes", "--store", str(exam))
         assert (done.returncode, "stop all servers and runs first" in done.stderr) == (3, True)
-        with pytest.raises(StoreError, match="its schema has become 0015"):
+        with pytest.raises(StoreError, match="its schema has changed to 0015"):
             store.runs()
     assert list(tmp_path.glob("exam.db.schema*")) == []
 
@@ -218,7 +218,7 @@ def test_what_is_not_a_store_is_not_restored(tmp_path: Path, exam: Path, viva: V
         (("copy", "exam.db", "sqlite:///exam.db"), "both are the same store"),
         (("copy", "none.db", "other.db"), "no store at none.db"),
         (("info", "--store", "mysql://me:s3cret@host/db"), "is not a store; give a file path"),
-        (("info", "--store", "postgresql://me:s3cret@host"), "names no database"),
+        (("info", "--store", "postgresql://me:s3cret@host"), "does not name a database"),
     ],
 )
 def test_a_mistake_is_one_line_without_a_password(

@@ -282,7 +282,7 @@ def test_a_metric_without_a_judge_is_one_line_and_no_test(viva: Viva) -> None:
     without = V1[: V1.index("--judge")] + V1[V1.index("--judge") + 2 :]
     done = viva(*without, "--metric", "safety")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("graders.safety.metric: 'safety' needs a judge, and none is named: write model:")
+    assert done.stderr.startswith("graders.safety.metric: 'safety' needs a judge, but none is configured: write model:")
 
 
 def test_without_a_tester_it_is_said_how_to_name_one(viva: Viva) -> None:

@@ -219,7 +219,7 @@ def test_a_cluster_has_its_share_of_the_population(graded: GradedRun, run: RunRe
 
 
 def test_what_would_take_the_drawn_for_all_is_refused(graded: GradedRun, even: RunResult) -> None:
-    why = "drawn with unequal probabilities, or by groups, so"
+    why = "a weighted or stratified sample of conversations, so"
     other = graded.store.grading(even.run.id)
     with pytest.raises(UsageError, match=why):
         compare(graded.store, other, graded.grading)
@@ -233,7 +233,7 @@ def test_what_would_take_the_drawn_for_all_is_refused(graded: GradedRun, even: R
 def test_a_page_says_why_it_compares_nothing(server: str, run: RunResult, even: RunResult) -> None:
     answer = get(f"{server}/compare?a={run.run.id}&b={even.run.id}")
     assert answer.status < 500
-    assert "unequal probabilities" in answer.text
+    assert "weighted or stratified sample" in answer.text
 
 
 def test_conversations_that_were_drawn_evenly_are_compared(graded: GradedRun, even: RunResult, folder: Path) -> None:
@@ -247,7 +247,7 @@ def test_conversations_that_were_drawn_evenly_are_compared(graded: GradedRun, ev
 def test_a_run_that_was_stopped_says_that_the_rest_may_differ(run: RunResult) -> None:
     stopped = run.summary.model_copy(update={"attempts": 5})
     *_, last = sampled_lines(stopped)
-    assert last == "5 of the 12 drawn are judged, from the beginning of the file: it may not be like the rest"
+    assert last == "5 of the 12 drawn are judged, from the beginning of the file: it may differ from the rest"
     assert "half the width" in [*sampled_lines(run.summary)][-1]
 
 

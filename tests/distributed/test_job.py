@@ -42,7 +42,7 @@ def test_a_file_that_changed_is_refused(folder: Folder) -> None:
     write_jsonl(Path("a.jsonl"), range(5))
     begun(folder, ["a.jsonl"])
     write_jsonl(Path("a.jsonl"), range(6))
-    with pytest.raises(UsageError, match=r"a\.jsonl has changed since .*out was begun"):
+    with pytest.raises(UsageError, match=r"a\.jsonl has changed since .*out was started"):
         begun(folder, ["a.jsonl"])
 
 
@@ -56,14 +56,14 @@ def test_a_broken_file_may_be_replaced(folder: Folder) -> None:
 def test_other_graders_are_refused(folder: Folder) -> None:
     write_jsonl(Path("a.jsonl"), range(5))
     begun(folder, ["a.jsonl"])
-    with pytest.raises(UsageError, match="was begun by a command that differs in its graders"):
+    with pytest.raises(UsageError, match="was started by a command that differs in its graders"):
         begun(folder, ["a.jsonl"], metrics="repetition")
 
 
 def test_a_folder_with_other_files_is_refused(folder: Folder) -> None:
     write_jsonl(Path("a.jsonl"), range(5))
     folder.write("notes.txt", b"mine")
-    with pytest.raises(UsageError, match=rf"has files and no {FILE}"):
+    with pytest.raises(UsageError, match=rf"has files but no {FILE}"):
         begun(folder, ["a.jsonl"])
 
 
@@ -71,7 +71,7 @@ def test_a_newer_job_is_refused(folder: Folder) -> None:
     write_jsonl(Path("a.jsonl"), range(5))
     job = begun(folder, ["a.jsonl"])
     folder.write(FILE, job.model_copy(update={"vivavoce_job": 99}).model_dump_json().encode())
-    with pytest.raises(UsageError, match="of a newer vivavoce"):
+    with pytest.raises(UsageError, match="by a newer vivavoce"):
         read_job(folder)
     folder.write(FILE, b"{}")
     with pytest.raises(UsageError, match=rf"{FILE}: .*run_id"):

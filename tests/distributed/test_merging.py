@@ -73,7 +73,7 @@ def test_parts_that_were_graded_otherwise_are_refused(folder: Folder, tmp_path: 
     strict = begun(other, [str(path)], rows=2, metrics="{metric: refusal, threshold: 0.9}")
     worked(strict, other, tmp_path / "scratch")
     folder.write(f"part-00000-00001{SUFFIX}", other.read(f"part-00000-00001{SUFFIX}"))
-    with pytest.raises(UsageError, match="part-00000-00001 was graded by other graders"):
+    with pytest.raises(UsageError, match="part-00000-00001 was graded by different graders"):
         merged(folder)
 
 

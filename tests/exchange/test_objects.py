@@ -82,14 +82,16 @@ def test_our_own_spelling_may_have_answers_of_a_client_in_it() -> None:
 
 
 def test_what_is_left_out_is_said() -> None:
-    with pytest.warns(LossWarning, match=r"LangChain messages is not whole: dropped: 1 × remove"):
+    with pytest.warns(
+        LossWarning, match=r"a conversation in the format LangChain messages was read with losses: dropped: 1 × remove"
+    ):
         assert conversation_of([ASKED, RemoveMessage(id="m1")]) is not None
 
 
 def test_what_cannot_be_read_is_an_error_with_the_row() -> None:
     with pytest.raises(UsageError, match=r"row 1: an object of the class object cannot be read"):
         samples([{"messages": CHAT}, {"messages": [ToolMessage(content="x", tool_call_id="c", artifact=object())]}])
-    with pytest.raises(UsageError, match="row 0: not to be read as LangChain messages: message 1: the content is"):
+    with pytest.raises(UsageError, match="row 0: cannot read this as LangChain messages: message 1: the content is"):
         samples([[ASKED, SystemMessage(content="x").model_dump() | {"content": 5}]])
     endless: list[Any] = []
     endless.append(endless)

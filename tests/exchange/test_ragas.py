@@ -187,7 +187,7 @@ def read_values_without_messages(sample: Json) -> tuple[list[Json], Loss]:
         ({"user_input": "q", "response": 5}, "a response is a text, not int"),
         (
             {"user_input": "q", "response": "a", "retrieved_contexts": "['x']"},
-            "column 'retrieved_contexts' holds JSON, and this cell is none; write JSONL or Parquet",
+            "column 'retrieved_contexts' must be JSON, but this cell is not; write JSONL or Parquet",
         ),
     ],
 )

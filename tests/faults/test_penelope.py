@@ -436,5 +436,5 @@ def test_a_context_that_holds_itself_is_wrong_usage() -> None:
 
 
 def test_more_turns_at_least_than_at_most_are_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="min_turns is 9 and max_turns 3"):
+    with pytest.raises(UsageError, match="min_turns is 9, which is more than max_turns, 3"):
         held(min_turns=9)

@@ -69,7 +69,7 @@ def test_a_document_without_such_a_list_is_the_only_item() -> None:
         ("[1, 2", "',' or ']' is missing", 6),
         ("[1,]", "Expecting value", 4),
         ("[,1]", "Expecting value", 2),
-        ("[1] 2", "something after the end", 5),
+        ("[1] 2", "text after the end", 5),
         ("[", "Expecting value", 2),
         ('[1, {"a": NaN}]', "NaN", 5),
         ("[1, " + "[" * 201 + "]" * 202, "nested too deeply", 5),

@@ -175,7 +175,7 @@ async def test_whose_call_is_missed_is_said() -> None:
     found = await of_agents({"calls": {"name": "refund_order", "agent": "billing"}})
     assert found.findings[0].what == "calls refund_order by billing"
     assert "billing: " in (found.reason or "")
-    with pytest.raises(UsageError, match="a call of an agent may stand among others"):
+    with pytest.raises(UsageError, match="an agent's call can be among other calls"):
         read_expect({"calls": {"name": "refund_order", "agent": "a"}, "mode": "strict"})
 
 

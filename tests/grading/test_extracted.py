@@ -131,7 +131,7 @@ def test_the_text_is_all_that_the_assistant_says() -> None:
         ({"metric": "fuzzy_ratio", "config": {"tolerance": 1}}, "'fuzzy_ratio' has no option 'tolerance'"),
         ({"metric": "turn_count", "threshold": -1}, "the scores of 'turn_count' go from 0; got threshold: -1"),
         ({"metric": "safety", "treshold": 1}, "no option 'treshold'; did you mean 'threshold'?"),
-        ({"metric": "safety", "config": {"model": "openai:x"}}, "model stands beside config, not in it"),
+        ({"metric": "safety", "config": {"model": "openai:x"}}, "model belongs next to config, not in it"),
         ({"threshold": 1}, "metric"),
     ],
 )

@@ -97,7 +97,7 @@ async def test_what_is_no_score_of_its_kind_is_an_error(score: float | str, conf
     assert (result.state, result.value) == ("error", None)
     assert result.failure is not None
     assert (result.failure.blame, result.failure.kind) == ("grader", "format")
-    assert f"says gave {score!r}, which is not a score of the kind it states" in result.failure.message
+    assert f"says returned {score!r}, which does not match its score_type" in result.failure.message
 
 
 @pytest.mark.parametrize(

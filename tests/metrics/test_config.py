@@ -74,7 +74,7 @@ def test_what_a_metric_says_itself_of_value_and_passing_stands() -> None:
     ],
 )
 def test_a_score_of_another_kind_than_stated_is_refused(config: MetricConfig, raw: float | str) -> None:
-    with pytest.raises(GraderFault, match=f"tone gave {raw!r}, which is not a score of the kind it states"):
+    with pytest.raises(GraderFault, match=f"tone returned {raw!r}, which does not match its score_type"):
         config.scored(raw)
 
 

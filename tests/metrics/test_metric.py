@@ -91,7 +91,7 @@ def test_a_value_of_its_own_stands_and_the_threshold_still_decides() -> None:
 def test_a_score_outside_the_range_that_the_metric_states_is_an_error() -> None:
     result = Own(saying(score=7.0), maximum=1.0).evaluate(CONVERSATION)
     assert (result.state, result.passed) == ("error", None)
-    assert result.reasoning == "own gave 7.0, which is not a score of the kind it states"
+    assert result.reasoning == "own returned 7.0, which does not match its score_type"
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,9 @@ def test_a_fingerprint_knows_the_models_and_the_votes() -> None:
 
 def test_what_cannot_vote_is_refused() -> None:
     model = ScriptedModel([], "a")
-    with pytest.raises(UsageError, match="at least 2 votes; safety would be asked 1 times"):
+    with pytest.raises(UsageError, match="at least 2 votes; safety would have 1"):
         Panel("safety", model=model)
-    with pytest.raises(UsageError, match="a sits on the panel 2 times"):
+    with pytest.raises(UsageError, match="a is on the panel 2 times"):
         Panel("safety", models=[model, model])
     with pytest.raises(UsageError, match="turn_count is a TurnCountMetric"):
         Panel(TurnCountMetric(), votes=3)

@@ -79,7 +79,7 @@ async def test_an_empty_store_makes_an_empty_cassette(replies: ReplyStore) -> No
     [
         ("", "replies.jsonl:1 is not a file of replies: its first line is not"),
         ('{"id": 1}\n', "replies.jsonl:1 is not a file of replies"),
-        ('{"vivavoce_replies": 2}\n', "replies.jsonl:1 is of a newer vivavoce"),
+        ('{"vivavoce_replies": 2}\n', "replies.jsonl:1 was written by a newer vivavoce"),
     ],
 )
 def test_another_file_is_refused(replies: ReplyStore, head: str, why: str) -> None:
@@ -94,7 +94,7 @@ def test_another_file_is_refused(replies: ReplyStore, head: str, why: str) -> No
     [
         ("{", "not valid JSON"),
         ("[]", ""),
-        (json.dumps({**GOOD, "key": "../x"}), "key: 32 hexadecimal digits are needed, got '../x'"),
+        (json.dumps({**GOOD, "key": "../x"}), "key: expected 32 hexadecimal digits, got '../x'"),
         (json.dumps({**GOOD, "model": 1}), "model: a name is needed, got 1"),
         (json.dumps({**GOOD, "created_at": True}), "created_at: seconds are needed, got True"),
         (json.dumps({**GOOD, "reply": None}), "reply: it has another shape"),

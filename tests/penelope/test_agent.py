@@ -160,7 +160,7 @@ def test_an_option_that_cannot_be_is_refused(options: dict[str, Any], complaint:
         ({"persona": "impatiend"}, "did you mean 'impatient'"),
         ({"persona": {"stile": "curt"}}, "no field 'stile'"),
         ({"max_turns": 0}, "max_turns"),
-        ({"instructions": "a", "test_instructions": "b"}, "are the same thing, and differ"),
+        ({"instructions": "a", "test_instructions": "b"}, "are two names of one option, but their values differ"),
         ({"sceario": "x"}, "sceario"),
         ({"files": ["no.png"]}, r"the file no\.png does not exist"),
     ],

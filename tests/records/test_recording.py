@@ -68,7 +68,7 @@ def test_a_line_is_read_back_as_it_was_written() -> None:
     [
         ([HEAD, reply()], "r.jsonl:2 is cut off: its last line is missing; write it again with viva export"),
         ([HEAD], "is cut off"),
-        ([HEAD, END], "has no answers: nothing was said or called in its run"),
+        ([HEAD, END], "has no answers: its run has no replies and no tool calls"),
         ([HEAD, reply(1), END], "turn 2 of row 's' stands here without turn 1"),
         ([HEAD, reply(), reply(), END], "r.jsonl:3 turn 1 of row 's' stands here twice"),
         ([HEAD, reply(error="x", messages=[{"role": "assistant", "content": "y"}]), END], "needs either messages or"),
@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(
 
 
 def test_an_empty_file_says_how_to_write_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is empty; write it with viva export RUN --format recordings"):
+    with pytest.raises(UsageError, match="is empty; create a recording with viva export RUN --format recordings"):
         read_recording(write(tmp_path / "r.jsonl"))
 
 

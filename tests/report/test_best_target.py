@@ -79,7 +79,7 @@ def test_a_target_without_any_score_is_not_passed_over_in_silence() -> None:
     [
         ([A, rows("d", [None] * 9)], "right: no best target: only one has scores"),
         ([rows("d", [None]), rows("e", [None])], "right: no best target: none has scores"),
-        ([rows("d", [1.0]), rows("e", [0.0])], "right: no best target: a single sample that both targets have tells"),
+        ([rows("d", [1.0]), rows("e", [0.0])], "right: no best target: a single common sample is not"),
         ([rows(name, [1.0] * 9) for name in "abcde"], "right: no best target: on the same samples b, c, d and 1 more"),
     ],
 )

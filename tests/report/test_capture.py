@@ -113,7 +113,7 @@ def test_a_message_of_several_parts_stays_one(run: Run) -> None:
 def test_where_the_user_said_nothing_there_is_nothing_to_ask(run: Run) -> None:
     held = attempt({"goal": "g"}, test=True)
     silent = held.model_copy(update={"trajectory": held.trajectory.model_copy(update={"turns": []})})
-    with pytest.raises(UsageError, match="the user said nothing in it"):
+    with pytest.raises(UsageError, match="it has no user message"):
         capture(run, silent)
 
 

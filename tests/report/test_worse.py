@@ -269,7 +269,7 @@ async def test_a_baseline_compares_as_its_run_does_and_has_no_texts(store: Store
 
 async def test_a_run_that_is_not_complete_makes_no_baseline(store: Store) -> None:
     graded = await keep(store, held(1.0), ended=False)
-    with pytest.raises(UsageError, match="run-1 is not complete, and so no baseline"):
+    with pytest.raises(UsageError, match="run-1 is not complete, so it cannot be a baseline"):
         write_baseline(graded, io.StringIO())
 
 
@@ -278,9 +278,9 @@ async def test_a_run_that_is_not_complete_makes_no_baseline(store: Store) -> Non
     [
         (None, "cannot be read: No such file"),
         ("", "it is not JSON"),
-        ("[]", "no baseline: the whole: Input should be a valid dictionary"),
-        ("{}", "no baseline: origin: Field required"),
-        ('{"baseline": 2}', "no baseline: baseline: Input should be 1"),
+        ("[]", "not a baseline: the file: Input should be a valid dictionary"),
+        ("{}", "not a baseline: origin: Field required"),
+        ('{"baseline": 2}', "not a baseline: baseline: Input should be 1"),
         ('"\\ud800', "it is not JSON"),
     ],
 )

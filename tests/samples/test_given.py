@@ -38,9 +38,9 @@ async def test_rows_become_samples_in_their_order_however_they_come() -> None:
 def test_the_trials_of_one_id_are_apart_and_an_id_comes_once() -> None:
     trials: list[Row] = [{"id": "a", "trial": trial, "messages": TALK} for trial in range(2)]
     assert [(sample.id, sample.trial) for sample in read(trials)] == [("a", 0), ("a", 1)]
-    with pytest.raises(UsageError, match="row 2: the id 'a' was there before; give each row its own"):
+    with pytest.raises(UsageError, match="row 2: the id 'a' is already used; give each row its own"):
         read([*trials, {"id": "a", "messages": TALK}])
-    with pytest.raises(UsageError, match="row 1: the id '0' was there before"):
+    with pytest.raises(UsageError, match="row 1: the id '0' is already used"):
         read([{"messages": TALK}, {"id": 0, "messages": TALK}])
 
 

@@ -54,7 +54,7 @@ def test_what_the_user_says_may_have_several_parts() -> None:
             {"input": ["a", "b"], "reference_tool_calls": [[{"name": "f"}]]},
             "input has 2 turns and reference_tool_calls has 1 lists of calls",
         ),
-        ({"goal": "a", "expect": [{"contains": "b"}]}, "expect is a list of turns, and how many a tester leads is not"),
+        ({"goal": "a", "expect": [{"contains": "b"}]}, "expect is a list of turns, but a tester decides"),
         ({"input": "a", "trial": -1}, "trial"),
         ({"input": "a", "colour": "red"}, "colour"),
     ],

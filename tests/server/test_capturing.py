@@ -115,12 +115,12 @@ def test_a_reader_may_not(store: Store) -> None:
 
 def test_the_button_of_the_page_shows_the_row_to_copy(server: str, workspace: Path) -> None:
     page = get(f"{server}/runs/latest/samples/kind")
-    assert "Make a row of a dataset of it" in page.text
+    assert "Turn it into a dataset row" in page.text
     form = {**fields(page), "run": "latest", "sample": "kind", "trial": "1"}
     reply = submit(f"{server}/capture", form)
     assert reply.status == 200
     assert "Refund, please" in reply.text
-    assert "This server writes no datasets: copy the row." in reply.text
+    assert "This server does not write datasets; copy the row." in reply.text
     assert not list(workspace.rglob("*.jsonl"))
     assert submit(f"{server}/capture", {**form, "form_key": "x"}).status == 403
     assert submit(f"{server}/capture", {**form, "trial": "0"}).status == 422
@@ -135,7 +135,7 @@ def test_the_page_adds_the_row_where_the_server_may_write(store: Store, workspac
         done = submit(f"{url}/capture", {**form, "to": "captured.jsonl"})
         assert (done.status, "Added to captured.jsonl, as &#39;kind&#39;." in done.text) == (200, True)
         again = submit(f"{url}/capture", {**form, "to": "captured.jsonl"})
-        assert "It is there already" in again.text
+        assert "It already exists" in again.text
         wrong = submit(f"{url}/capture", {**form, "to": "../x.jsonl"})
         assert (wrong.status, "name a file in the served folder" in wrong.text) == (422, True)
     assert len((workspace / "captured.jsonl").read_text().splitlines()) == 1

@@ -50,7 +50,7 @@ def test_an_error_comes_back_as_it_was() -> None:
 
 
 def test_a_process_whose_time_is_used_up_is_killed_whatever_it_does() -> None:
-    with pytest.raises(TooMuchWork, match="more than 1 s of the processor"):
+    with pytest.raises(TooMuchWork, match="more than 1 s of CPU time"):
         call(Task(f"{WORK}:hold_the_interpreter", (), cpu_seconds=1))
 
 

@@ -27,7 +27,7 @@ NOT_ALLOWED: list[tuple[dict[str, Any], str]] = [
     ({"metric": "safety", "config": {"prompt_path": "/etc/passwd"}}, "cannot name a file"),
     ({"metric": "topic_drift", "config": {"embedder": "http://inside/v1#m"}}, "can use only the embedder 'local'"),
     ({"metric": "safety", "extractor": "own.py:all"}, "no extractor 'own.py:all'"),
-    ({"metric": "safety", "config": {"model": "openai:x"}}, "model stands beside config, not in it"),
+    ({"metric": "safety", "config": {"model": "openai:x"}}, "model belongs next to config, not in it"),
     ({"metric": "safety", "model": "openai:x"}, "model"),
     ({"metric": "safety", "settings": {"api_key": "sk-1"}}, "api_key is an API key"),
     ({"metric": "safety", "settings": {"extra_body": {"top_k": 1}}}, "'extra_body' cannot be set in a request"),

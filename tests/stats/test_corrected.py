@@ -167,7 +167,7 @@ def test_weights_undo_that_failures_were_drawn_more_often() -> None:
         (Table(tp=0, fn=0, tn=3, fp=1), "no labelled conversation is good"),
         (Table(tp=10, fn=0, tn=0, fp=10), "as often as good ones"),
         (Table(tp=0, fn=10, tn=10, fp=0), "as often as good ones"),
-        (Table(tp=6, fn=4, tn=5, fp=5), "too near to chance"),
+        (Table(tp=6, fn=4, tn=5, fp=5), "too close to chance"),
     ],
 )
 def test_a_judge_that_cannot_be_corrected_is_said_to_be_so(table: Table, why: str) -> None:
@@ -176,14 +176,14 @@ def test_a_judge_that_cannot_be_corrected_is_said_to_be_so(table: Table, why: st
 
 
 def test_labels_of_one_sample_correct_nothing() -> None:
-    with pytest.raises(NotIdentifiable, match="two labelled samples are needed, and there is 1"):
+    with pytest.raises(NotIdentifiable, match="two labelled samples are needed, got 1"):
         prediction_powered([1, 0], [1, 1], ["s", "s"], [1, 0], ["o1", "o2"])
 
 
 def test_what_is_no_verdict_is_refused() -> None:
     with pytest.raises(ValueError, match="0 or 1"):
         prediction_powered([0.5, 1], [1, 1], ["a", "b"], [], [])
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="same length"):
         rogan_gladen([1, 0], ["a"], Table(tp=9, fn=1, tn=9, fp=1))
     with pytest.raises(ValueError, match="weight"):
         prediction_powered([1, 0], [1, 0], ["a", "b"], [], [], weights=[1.0, 0.0])

@@ -62,21 +62,21 @@ def test_opening_makes_the_folders_and_closing_leaves_one_file(tmp_path: Path) -
 
 
 def test_a_store_that_is_not_there_is_not_made_when_it_should_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no store at .*x\.db: nothing has been run here yet"):
+    with pytest.raises(UsageError, match=r"no store at .*x\.db: no run has been stored here yet"):
         Store.open(str(tmp_path / "a" / "x.db"), create=False)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="its folder cannot be made"):
+    with pytest.raises(StoreError, match="its folder cannot be created"):
         Store.open(str(tmp_path / "file" / "x.db"))
 
 
 @pytest.mark.parametrize("name", ["", "folder"])
 def test_a_path_that_is_no_file_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match=r"names no file|is a folder, and a store is a file"):
+    with pytest.raises(UsageError, match=r"does not name a file|is a folder, and a store is a file"):
         Store.open(str(tmp_path / name) if name else "")
 
 
@@ -354,7 +354,7 @@ def test_a_store_that_another_process_writes_can_be_read_in_a_read_only_folder(o
 @pytest.mark.parametrize("text", ["remember the milk", "SQLite format 2"])
 def test_a_file_that_is_no_store_is_the_users_mistake(tmp_path: Path, text: str, create: bool) -> None:
     (tmp_path / "notes.txt").write_text(text)
-    with pytest.raises(UsageError, match=r"notes\.txt is not a store but some other file"):
+    with pytest.raises(UsageError, match=r"notes\.txt is not a store; name another file"):
         Store.open(str(tmp_path / "notes.txt"), create=create)
     assert (tmp_path / "notes.txt").read_text() == text
 

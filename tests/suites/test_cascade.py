@@ -121,10 +121,10 @@ def test_a_cascade_grades_the_extracted_text_as_a_whole() -> None:
         (RUBRIC + CASCADE + "    scope: turn\n", "graders.judged.cascade: a cascade judges whole conversations"),
         (RUBRIC + "    cascade: {metric: nothing, passes_from: 0.9}\n", "graders.judged.cascade: no metric 'nothing'"),
         (RUBRIC + "    cascade: {metric: turn_count, passes_from: 0.9}\n", "turn_count has no highest score"),
-        (RUBRIC + "    cascade: {metric: safety, passes_from: 0.9}\n", "'safety' needs a judge: write model beside"),
+        (RUBRIC + "    cascade: {metric: safety, passes_from: 0.9}\n", "'safety' needs a judge: write model next to"),
         (
             "    kind: metric\n    metric: refusal\n" + CASCADE,
-            "cascade: this metric asks no model, so another",
+            "cascade: this metric uses no model, so another",
         ),
         ("    kind: metric\n    metric: contains\n" + CASCADE, "'contains' asks no model; remove cascade"),
     ],

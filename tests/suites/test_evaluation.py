@@ -95,12 +95,12 @@ def test_of_no_conversations_nothing_is_decided() -> None:
         ({"messages": talk(), "goals": "x"}, "unknown key 'goals'; did you mean 'goal'?"),
         ({"messages": []}, "'messages' is empty: nothing was recorded"),
         ({"messages": [{"role": "wizard", "content": "x"}]}, "role"),
-        ({"input": "Hi."}, "there is no conversation to measure; give 'messages', or 'user_input' with its"),
+        ({"input": "Hi."}, "no conversation to measure; give 'messages', or 'user_input' with its"),
         ({"user_input": "Hi.", "response": "Oh.", "retrieved_contexts": 3}, "retrieval_context"),
-        (SingleTurnSample(user_input="Hi."), "there is no conversation to measure"),
+        (SingleTurnSample(user_input="Hi."), "no conversation to measure"),
         ("Hi.", "a row is a dict with 'messages', a sample or a ConversationHistory; got str"),
         (None, "got NoneType"),
-        ({"id": "a", "messages": talk()}, "the id 'a' was there before"),
+        ({"id": "a", "messages": talk()}, "the id 'a' is already used"),
     ],
 )
 def test_a_row_that_is_no_conversation_is_named_and_those_before_it_are_kept(row: Any, complaint: str) -> None:

@@ -91,7 +91,7 @@ def test_the_grader_names_another_judge_and_calls_are_limited(model: str, server
 
 def test_no_judge_is_a_mistake_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VIVAVOCE_JUDGE", raising=False)
-    with pytest.raises(UsageError, match="a judge decides, and none is named: set VIVAVOCE_JUDGE"):
+    with pytest.raises(UsageError, match="need a judge, but none is configured: set VIVAVOCE_JUDGE"):
         check_suite(load_suite(suite(row("a"))))
     own = "graders:\n  expect: {kind: function, function: expect}\n"
     with pytest.raises(UsageError, match=r"suite\.yaml:5:\d+ graders\.expect\S* rows have assertions"):
@@ -190,7 +190,7 @@ def test_mistakes_are_found_before_anything_runs(form: str) -> None:
 
 def test_without_a_judge_evaluate_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VIVAVOCE_JUDGE", raising=False)
-    with pytest.raises(UsageError, match="rows have assertions that a judge decides: give a model, or set"):
+    with pytest.raises(UsageError, match="rows have assertions that need a judge: give a model, or set"):
         evaluate(ROWS, ["refusal"])
 
 

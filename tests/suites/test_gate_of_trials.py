@@ -121,8 +121,8 @@ def test_more_trials_than_there_are_is_a_mistake_unless_a_run_has_more(gate: str
 @pytest.mark.parametrize(
     ("gate", "said"),
     [
-        ("kind: simple, metric_key: said, aggregation: pass^k, value: 0.5", "pass^k needs k, how many trials"),
-        ("kind: simple, metric_key: said, k: 2, value: 0.5", "k is for pass^k and pass@k; avg_score has none"),
+        ("kind: simple, metric_key: said, aggregation: pass^k, value: 0.5", "pass^k needs k, the number of trials"),
+        ("kind: simple, metric_key: said, k: 2, value: 0.5", "k is for pass^k and pass@k, not for avg_score"),
         ("kind: simple, metric_key: said, aggregation: pass^k, k: 2, value: 50", "pass^k is from 0 to 1"),
         ("kind: samples, metric_key: said, min_pass: 0", "min_pass: should be greater than or equal to 1"),
         ("kind: samples, metric_key: sad, min_pass: 2", "no grader 'sad'; did you mean 'said'?"),

@@ -195,7 +195,7 @@ def test_a_reply_that_gives_another_score_proves_nothing(judged: LoopbackServer,
     ran(judged, cache=False)
     found, outcome = exchange()
     assert (outcome.scores["kind"].value, found.calls) == (0.1, [])
-    assert "another score" in found.missing
+    assert "a different score" in found.missing
 
 
 def test_a_reply_that_was_deleted_is_not_there(judged: LoopbackServer) -> None:
@@ -203,7 +203,7 @@ def test_a_reply_that_was_deleted_is_not_there(judged: LoopbackServer) -> None:
     with Store.open(STORE) as store, store.database.writing() as connection:
         connection.exec_driver_sql("DELETE FROM replies")
     found, _ = exchange()
-    assert (found.calls, "not kept" in found.missing) == ([], True)
+    assert (found.calls, "not cached" in found.missing) == ([], True)
 
 
 def test_a_computed_score_has_no_judge(judged: LoopbackServer) -> None:
@@ -218,7 +218,7 @@ def test_an_error_has_no_answer(judged: LoopbackServer) -> None:
     ran(judged)
     found, outcome = exchange()
     assert (outcome.scores["kind"].state, found.calls) == ("error", [])
-    assert "only answers that could be used are kept" in found.missing
+    assert "only usable answers are stored" in found.missing
 
 
 def test_code_of_users_is_not_run(judged: LoopbackServer) -> None:

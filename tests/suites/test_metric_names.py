@@ -189,7 +189,7 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
     [
         ("saftey", {}, "suite.yaml:6:5 graders.it.metric: no metric 'saftey'; did you mean 'safety'?"),
         ("own.py:nobody", {}, "6:5 graders.it.metric: own.py has no 'nobody'"),
-        ("gone.py:x", {}, "graders.it.metric: no file 'gone.py' beside the suite"),
+        ("gone.py:x", {}, "graders.it.metric: no file 'gone.py' next to the suite"),
         ("own.py:number", {}, "'own.py:number' is not a metric, a metric class or a function"),
         ("gone.yaml", {}, "gone.yaml: cannot be read"),
         ("safety", {"config": {"promt": "x"}}, "metric 'safety': no option 'promt'; did you mean 'prompt'?"),
@@ -197,8 +197,8 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
         ("safety", {"config": {"prompt_path": "gone.jinja"}}, "gone.jinja cannot be read"),
         ("safety", {"config": {"prompt": "{{ gaol }}"}}, "asks for 'gaol'; did you mean 'goal'?"),
         ("safety", {"config": {"blocks": {"rule": "x"}}}, "has no block 'rule'; did you mean 'rules'?"),
-        ("safety", {"config": {"settings": {"api_key": "sk-1"}}}, "settings stands beside config, not in it"),
-        ("safety", {"config": {"model": "openai:x"}}, "model stands beside config, not in it"),
+        ("safety", {"config": {"settings": {"api_key": "sk-1"}}}, "settings belongs next to config, not in it"),
+        ("safety", {"config": {"model": "openai:x"}}, "model belongs next to config, not in it"),
         ("safety", {"settings": {"api_key": "sk-1"}}, "api_key is an API key, which would be stored"),
         ("safety", {"settings": {"models": ["x"]}}, "models cannot be set here"),
         ("safety", {"settings": {"extra_body": {"model": "x"}}}, "extra_body.model cannot be set here"),
@@ -266,9 +266,7 @@ def test_the_judge_is_that_of_the_suite_else_its_own_else_that_of_the_environmen
 def test_a_judge_that_is_needed_and_not_named_is_an_error_before_anything_runs(
     metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = (
-        rf"suite\.yaml:6:5 graders\.it\.metric: '{metric}' needs a judge, and none is named: write model: in the grader"
-    )
+    said = rf"suite\.yaml:6:5 graders\.it\.metric: '{metric}' needs a judge, but none is configured: write model: in"
     for run in (lambda: run_suite(suite(metric)), lambda: check_suite(load_suite(suite(metric)))):
         with pytest.raises(UsageError, match=said):
             run()

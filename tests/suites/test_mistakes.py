@@ -131,7 +131,7 @@ def test_a_gate_that_cannot_decide_is_refused(text: str, said: str) -> None:
 @pytest.mark.parametrize(("text", "name"), [("pass_threshold: 0.9", "pass_threshold"), ("pass_op: lt", "pass_op")])
 def test_what_counts_for_accuracy_is_not_for_another_gate(text: str, name: str) -> None:
     simple = f"gate: {{kind: simple, metric_key: right, value: 0.5, {text}}}\n"
-    assert f"{name} says which scores accuracy counts" in said_of(HEAD + TARGET + GRADERS + simple)
+    assert f"{name} says which scores count as passing" in said_of(HEAD + TARGET + GRADERS + simple)
 
 
 @pytest.mark.parametrize("text", ["value: 95", "op: gt, value: 1"])

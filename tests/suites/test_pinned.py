@@ -84,4 +84,4 @@ def complaint_of_reading(suite: Path) -> str:
 
 def test_rows_in_the_suite_have_no_version(suite: Path) -> None:
     suite.write_text(suite.read_text().replace("path: d.jsonl", "rows: [{input: Hi}]"))
-    assert "give its path in place of rows" in complaint_of_reading(suite)
+    assert "give its path instead of rows" in complaint_of_reading(suite)

@@ -64,7 +64,7 @@ def test_rows_that_are_as_recorded_need_one_note(tmp_path: Path) -> None:
             [*REPLIES, {**CALL, "name": "find"}],
             "has calls of tools that no target offers: find; is it called look_up now?",
         ),
-        ([CALL], "has results of tools alone: they are answered from it, and nothing is compared"),
+        ([CALL], "has only tool results: they are answered from it, and nothing is compared"),
     ],
 )
 def test_what_is_not_as_it_was_recorded_is_noted(tmp_path: Path, lines: list[dict[str, Any]], said: str) -> None:
@@ -92,7 +92,7 @@ def test_another_grader_may_not_have_its_name(tmp_path: Path) -> None:
 
 def test_a_grader_needs_replies(tmp_path: Path) -> None:
     own = {"same": {"kind": "recording", "path": "r.jsonl"}}
-    with pytest.raises(UsageError, match=r"graders\.same\.path: r\.jsonl has results of tools alone"):
+    with pytest.raises(UsageError, match=r"graders\.same\.path: r\.jsonl has only tool results"):
         notes(tmp_path, CALL, graders=own)
 
 

@@ -148,7 +148,7 @@ def test_a_mistake_in_one_of_the_targets_has_its_place(targets: list[str], said:
 
 
 def test_there_is_a_target_or_a_list_of_targets() -> None:
-    with pytest.raises(UsageError, match="has a target and targets; put every one into the list"):
+    with pytest.raises(UsageError, match="has a target and targets; put all of them into the list"):
         suite(LOUD, more=f"target: {MEEK}\n")
     Path("suite.yaml").write_text(written(LOUD).read_text().replace(f"targets:\n  - {LOUD}", "targets: []"))
     with pytest.raises(UsageError, match=r"suite.yaml:3:1 targets: is empty; it needs at least one"):
@@ -264,7 +264,7 @@ def test_python_takes_several_targets_too() -> None:
     assert [one.target for one in described.summary.graders] == ["bot.meek", "bot.loud"]
     with pytest.raises(UsageError, match="two targets are called 'old'"):
         run_suite(written(LOUD), target=[old, old])
-    with pytest.raises(UsageError, match="functions stand beside other targets"):
+    with pytest.raises(UsageError, match="functions cannot be mixed with other targets"):
         run_suite(written(LOUD), target=[old, "bot.py:loud"])
 
 

@@ -111,7 +111,7 @@ async def test_what_fails_is_the_fault_of_the_agent(answer: Any, rule: str) -> N
 @pytest.mark.parametrize("card", [{}, {"url": "URL", "preferredTransport": "GRPC"}])
 async def test_a_card_without_json_rpc_is_refused(card: Any) -> None:
     async with agent(lambda body: {}, card) as server:
-        with pytest.raises(TargetFault, match="names no interface of JSON-RPC"):
+        with pytest.raises(TargetFault, match="has no JSON-RPC interface"):
             await asked(A2ATarget("bot", server.url), "Weather?")
 
 
@@ -122,6 +122,6 @@ async def test_an_answer_that_is_no_json_rpc_and_an_image_are_told() -> None:
         session = await target.open(Opening("c", "s"))
         with pytest.raises(TargetFault, match="it has neither result nor error"):
             await session.send([HumanMessage(content="Hi")])
-        with pytest.raises(SuiteFault, match="asked with texts alone"):
+        with pytest.raises(SuiteFault, match="takes only text"):
             await session.send([HumanMessage(content=[part])])
         await target.close()

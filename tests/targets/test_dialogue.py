@@ -261,7 +261,7 @@ async def test_what_is_kept_of_a_user_is_released_at_the_end_even_where_that_fai
         assert released == []
     await held.close()
     assert sorted(released) == ["ana", "bo"]
-    assert caplog.text.count("is still there: RuntimeError: gone") == 2
+    assert caplog.text.count("could not be removed: RuntimeError: gone") == 2
 
 
 def test_the_id_of_a_user_is_plain_text_and_no_two_users_share_one() -> None:

@@ -83,11 +83,11 @@ async def test_replies_that_are_not_in_the_history_are_not_gone_on_from() -> Non
 
 def test_whose_replies_are_given_has_to_be_clear() -> None:
     other = recorded("Hi", "Yo", 0, target="other")
-    with pytest.raises(UsageError, match="recorded with 2 targets, bot, other; say whose replies to give"):
+    with pytest.raises(UsageError, match="recorded with 2 targets, bot, other; choose one with recorded_target"):
         target(*TALK, other)
     with pytest.raises(UsageError, match="has no target 'othr'; did you mean 'other'"):
         target(*TALK, other, recorded_target="othr")
-    with pytest.raises(UsageError, match="has results of tools alone"):
+    with pytest.raises(UsageError, match="has only tool results"):
         target()
 
 

@@ -22,7 +22,7 @@ async def test_a_line_is_a_reply_and_goes_on_where_it_says_so() -> None:
 
 
 async def test_an_input_that_ended_is_a_fault() -> None:
-    with pytest.raises(TargetFault, match="terminal: the input ended, so nobody answers"):
+    with pytest.raises(TargetFault, match="terminal: the input ended before an answer"):
         await asked(TerminalTarget(read=StringIO(), show=StringIO()), "Hi")
 
 

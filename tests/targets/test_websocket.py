@@ -138,8 +138,13 @@ async def _silent(socket: web.WebSocketResponse, text: str) -> None:
 @pytest.mark.parametrize(
     ("bot", "rule", "kind", "evidence"),
     [
-        (_half, "went away in the middle of its reply: it closed the connection with code 1011", "connection", "Hel"),
-        (_gone, "bot went away before its reply: it closed the connection", "connection", None),
+        (
+            _half,
+            "disconnected in the middle of its reply: it closed the connection with code 1011",
+            "connection",
+            "Hel",
+        ),
+        (_gone, "bot disconnected before its reply: it closed the connection", "connection", None),
         (_garbage, "bot sent a frame that is not JSON", "format", "<html>"),
         (_failed, "bot failed: no credit", "crash", '{"error": {"message": "no credit"}}'),
         (_silent, r"bot did not end its reply within 0\.3 s", "timeout", "Hel"),
@@ -205,7 +210,7 @@ async def test_a_sample_without_what_the_template_says_is_an_error_of_the_suite(
         ("http://x/talk", {}, r"bot\.url: 'http://x/talk' is not an address such as wss://bot\.example/talk"),
         ("ws://{{ sample.id }}/talk", {}, r"bot\.url: .* leaves the host open"),
         ("ws://x", {"message": "hi"}, r"bot\.message: it has no '\{\{ message \}\}' and no"),
-        ("ws://x", {"frames": Frames(piece="delta")}, r"bot\.piece: needs end, which says what stands in the frame"),
+        ("ws://x", {"frames": Frames(piece="delta")}, r"bot\.piece: needs end, the content of the frame"),
         ("ws://x", {"first": "{{ nothing }}"}, r"bot\.first: no variable 'nothing'"),
         ("ws://x", {"headers": {"K": "${NOT_SET_AT_ALL}"}}, "NOT_SET_AT_ALL is not set"),
     ],

@@ -138,7 +138,7 @@ def test_an_assertion_may_ask_the_judge() -> None:
 
 
 def test_what_does_not_apply_is_said() -> None:
-    with pytest.raises(SuiteFault, match=r"nothing was asserted, for nothing applies: contains: .*ground"):
+    with pytest.raises(SuiteFault, match=r"nothing was asserted, because nothing applies: contains: .*ground"):
         viva_assert(WORDS, ["contains"])
     with pytest.warns(UserWarning, match=r"viva_assert: does not apply: contains: ") as caught:
         viva_assert(WORDS, ["contains", {"metric": "turn_count", "threshold": 1}])
@@ -330,10 +330,10 @@ def test_lost():
         ("trails=5", "no key 'trails'; did you mean 'trials'?"),
         ("5", "write it with keys: trials=5, min_pass=4"),
         ("min_pass=4", "write it with keys: trials=5, min_pass=4"),
-        ("trials=0", "trials is a whole number from 1 on; got 0"),
-        ("trials=True", "trials is a whole number from 1 on; got True"),
-        ("trials=2, min_pass=3", "min_pass is 3 and there are only 2 trials"),
-        ("trials=2, min_pass='1'", "min_pass is a whole number from 1 on; got '1'"),
+        ("trials=0", "trials must be a whole number of at least 1; got 0"),
+        ("trials=True", "trials must be a whole number of at least 1; got True"),
+        ("trials=2, min_pass=3", "min_pass is 3, but there are only 2 trials"),
+        ("trials=2, min_pass='1'", "min_pass must be a whole number of at least 1; got '1'"),
     ],
 )
 def test_a_marker_that_is_wrong_is_an_error(pytester: pytest.Pytester, marker: str, said: str) -> None:
@@ -422,7 +422,7 @@ class TestOld(unittest.TestCase):
     )
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["@pytest.mark.viva needs a test function; test_it is none"])
+    result.stdout.fnmatch_lines(["@pytest.mark.viva needs a test function; test_it is not one"])
 
 
 @pytest.mark.parametrize(

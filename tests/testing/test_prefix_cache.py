@@ -73,7 +73,7 @@ async def test_a_prompt_waits_for_a_place_and_later_ones_behind_it() -> None:
 
 
 async def test_a_prompt_that_can_never_have_a_place_is_refused() -> None:
-    with pytest.raises(PromptTooLong, match="the prompt has 48 tokens, and there is memory for 32"):
+    with pytest.raises(PromptTooLong, match="the prompt has 48 tokens, but there is memory for only 32"):
         await read(PrefixCache(2 * BLOCK), text("a", "b", "c"))
 
 

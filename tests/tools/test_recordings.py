@@ -59,9 +59,9 @@ async def test_a_miss_says_how_to_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "is empty; write it with viva export RUN --format recordings"),
+        ("", "is empty; create a recording with viva export RUN --format recordings"),
         ('{"vivavoce_replies": 1}', "is not a recording"),
-        ('{"vivavoce_recording": 3}', "is of a newer vivavoce; upgrade it"),
+        ('{"vivavoce_recording": 3}', "was written by a newer vivavoce; upgrade it"),
         (HEAD + '\n{"kind": "repy"}', "kind: must be 'tool', 'reply' or 'end', got 'repy'"),
         (HEAD + '\n{"kind": "tool", "name": "a"}', "needs either result or error"),
         (HEAD + '\n{"kind": "tool", "name": "a", "result": 1, "reslt": 2}', "reslt: unknown field"),

@@ -162,13 +162,13 @@ BROKEN = {
     "ends before its end when packed": (
         saying(packed(gzip.compress(b"hello" * 9)[:-12], "gzip")),
         "connection",
-        "the compressed answer is not whole",
+        "the compressed response is incomplete",
     ),
     "is packed and damaged": (saying(packed(b"\x1f\x8bhello", "gzip")), "connection", "is damaged"),
     "goes on after its end when packed": (
         saying(packed(gzip.compress(b"hello") + gzip.compress(b"hello"), "gzip")),
         "connection",
-        "goes on after its end",
+        "has data after its end",
     ),
     "is packed in an unknown way": (saying(packed(b"hello", "br")), "format", "its encoding 'br' is not supported"),
     "is another protocol": (saying(b"220 mail.example ESMTP ready\r\n\r\n"), "format", "is not HTTP"),

@@ -21,20 +21,17 @@ from vivavoce.suites.opening import cancel_batches
 
 
 def command(
-    run: Annotated[str | None, typer.Argument(help="Only those of this run: its id, or 'latest'.")] = None,
+    run: Annotated[str | None, typer.Argument(help="Only batches of this run: its id, or 'latest'.")] = None,
     *,
-    cancel: Annotated[
-        bool, typer.Option("--cancel", help="Ask the services to answer no more of what the run has submitted.")
-    ] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Cancel the pending batches of the run.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line, also of batches that have ended.")
+        bool, typer.Option("--json", help="Print one JSON object per line, including batches that have ended.")
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """List the batches that are with their services: `viva judge --batch` submitted them and has no answers yet.
+    """List pending batch jobs: those that `viva judge --batch` submitted and that have no answers yet.
 
-    What a service has answered of a cancelled batch is charged; it is taken when the run goes on, and the rest is asked
-    again then.
+    Completed requests of a cancelled batch are billed. Resuming the run uses their answers and resubmits the rest.
     """
     if cancel and run is None:
         raise UsageError("--cancel needs a run: viva judge batches RUN --cancel")

@@ -32,20 +32,20 @@ class CachedReplies:
 
 def command(
     what: Annotated[
-        Literal["info", "export", "import"], typer.Argument(help="Show what is cached, or export or import a cassette.")
+        Literal["info", "export", "import"], typer.Argument(help="Show the cache, or export or import a cassette.")
     ] = "info",
     file: Annotated[Path | None, typer.Argument(help="The cassette: a JSONL file.", show_default=False)] = None,
     *,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Only the replies of this model, named as `info` shows it; repeat for more."),
+        typer.Option(help="Only replies of this model, as `info` names it; repeat for more."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print `info` as one JSON object per line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show the cached replies of models, or carry them to another machine as a cassette.
+    """Show cached model replies, or move them to another machine as a cassette.
 
-    A model is asked the same question once; after that, the cached reply is used. To use the replies on another
+    A model answers the same question once; after that, the cached reply is used. To use the replies on another
     machine, run viva store cache export replies.jsonl here and viva store cache import replies.jsonl there; with
     --replay no model is called at all. An import never replaces a reply that is already cached. A cassette
     does not contain the questions.

@@ -19,18 +19,19 @@ def command(
     conversation: ConversationArgument,
     *,
     to: Annotated[
-        Path | None, typer.Option("--to", help="A JSONL dataset to add the row to; default: print it.")
+        Path | None, typer.Option("--to", help="The JSONL dataset to append the row to; default: print it.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="The target, if the run has several.")] = None,
     region: Annotated[
-        str | None, typer.Option(help="The country, such as US, whose phone numbers may stand without +.")
+        str | None, typer.Option(help="The country, such as US, of phone numbers without a + prefix.")
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Make a row of a dataset of a conversation, so that it is asked again in each run.
+    """Turn a stored conversation into a dataset row, so that every run repeats it.
 
-    The row has what the user said and what was known about the right answer. Keys, e-mail addresses, phone, card and
-    account numbers are cut out, and the command says what was. Of several trials it is the first that failed.
+    The row has the user's messages and what was known about the right answer. Keys, e-mail addresses, phone, card and
+    account numbers are removed, and the command lists what it removed. If there are several trials, the first failed
+    trial is used.
     """
     with Store.open(store_of(store), create=False) as opened:
         run, outcome = find_conversation(opened, conversation, target)

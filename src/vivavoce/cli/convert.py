@@ -20,7 +20,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 
 _STEP = 500
-"""After so many conversations the number on the terminal goes on."""
+"""After this many conversations the number on the terminal goes on."""
 
 
 def command(
@@ -28,7 +28,8 @@ def command(
     out: Annotated[str, typer.Argument(metavar="OUT", help="The file to write; - writes to standard output.")],
     *,
     from_: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="The format of IN; default: told by its content.")
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="The format of IN; default: detected from its content."),
     ] = None,
     to: Annotated[
         str,
@@ -38,7 +39,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="PART=COLUMN",
-            help="The column of a table, with a message in each row, that holds the content, role or id, such as "
+            help="For a table with one message per row: the column with the content, role or id, such as "
             "id=session; repeat for more.",
         ),
     ] = None,
@@ -47,28 +48,25 @@ def command(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="The label that says which conversations are good, a dotted path in labels, for files of tuning; "
-            "default: people, else passed.",
+            help="For fine-tuning formats: the label that says which conversations are good, as a dotted path in "
+            "labels; default: people, else passed.",
         ),
     ] = None,
     good_from: Annotated[
-        float | None, typer.Option(help="With --label: from which number a conversation is good.")
+        float | None, typer.Option(help="With --label: the number at or above which a conversation is good.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what was lost to this file, as JSON.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the losses to this file, as JSON.")] = None,
 ) -> None:
-    """Write conversations of one format in another, and say what was lost.
+    """Convert conversations from one format to another, and list what was lost.
 
-    Rows of vivavoce are added to a JSONL file that is there already; conversations of the same source are not added
-    again. An OUT that ends with .yaml is a suite: IN is then one of promptfoo (promptfooconfig.yaml) or DeepEval (a
-    test file), whose code is not run. Exit codes: 0 written, 2 wrong usage, or with --strict a loss, 3 no conversation
-    could be read.
+    vivavoce rows are appended to an existing JSONL file; conversations with the same source are not added twice. If OUT
+    ends with .yaml, it is a suite, and IN is a promptfoo suite (promptfooconfig.yaml) or a DeepEval test file, whose
+    code is not run. Exit codes: 0 written, 2 wrong usage or, with --strict, a loss, 3 no conversation could be read.
     """
     if not source.exists():
         raise UsageError(f"{source}: there is no such file")
     if good_from is not None and label is None:
-        raise UsageError("--good-from belongs to a label: name it with --label")
+        raise UsageError("--good-from needs --label")
     loss = Loss()
     try:
         if to == SUITE or Path(out).suffix.lower() in (".yaml", ".yml"):

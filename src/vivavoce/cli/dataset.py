@@ -28,23 +28,24 @@ What = Literal["keep", "list", "show", "diff"]
 
 
 def command(
-    what: Annotated[What, typer.Argument(help="What to do.", show_default=False)],
+    what: Annotated[What, typer.Argument(help="The action.", show_default=False)],
     dataset: Annotated[Path, typer.Argument(help="A dataset: JSONL, JSON, CSV or Parquet.", show_default=False)],
     others: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[VERSION|FILE]...",
-            help="show: a version. diff: a version, two versions, or another file; default: the newest kept version.",
+            help="show: a version. diff: a version, two versions, or another file; default: the newest saved version.",
             show_default=False,
         ),
     ] = None,
     *,
     markdown: Annotated[bool, typer.Option("--markdown", help="diff: print Markdown, for a pull request.")] = False,
 ) -> None:
-    """Keep a version of a dataset, list what is kept, print its rows, or show what changed: rows and fields.
+    """Save a version of a dataset, list the versions, print the rows of one, or show which rows and fields changed.
 
-    A version names a content, whatever the layout of the file. A suite pins one with dataset: {path: FILE, version:
-    VERSION}; then another content is an error. Copies are in FILE.versions, to be committed with the dataset.
+    A version depends on the content, not on the layout of the file. A suite pins one with dataset: {path: FILE,
+    version: VERSION}; different content is then an error. The copies are in FILE.versions; commit them with the
+    dataset.
     """
     if markdown and what != "diff":
         raise UsageError("--markdown is for: viva dataset diff")

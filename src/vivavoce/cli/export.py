@@ -31,15 +31,15 @@ def command(
             help="The file; the folder for letta, langfuse, phoenix, otel; default: standard output.",
         ),
     ] = None,
-    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    grading: Annotated[str | None, typer.Option(help="The grading to export; default: the newest.")] = None,
     store: StoreOption = None,
 ) -> None:
     """Write a run to a file for another program.
 
     json and jsonl contain everything; csv and parquet have one row per score; junit is for CI servers; html is one page
-    to share; markdown is for a pull request; github annotates a workflow; recordings answer the same calls of tools in
-    another run; conversations are rows of a dataset with the verdicts as labels; letta is a folder in the layout of
-    letta-evals; langfuse, phoenix and otel are folders of what viva export publish would send there.
+    to share; markdown is for a pull request; github annotates a workflow; recordings replay the tool calls in another
+    run; conversations are dataset rows with the verdicts as labels; letta is a folder in the layout of letta-evals;
+    langfuse, phoenix and otel are folders with what viva export publish would send.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

@@ -30,12 +30,12 @@ def command(
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, without progress.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Grade the stored conversations of a run again; no target is called.
 
-    The new scores are stored beside the old ones. `viva show` shows the newest scores; --grading shows others.
+    The old scores stay in the store. `viva show` shows the newest scores; --grading shows others.
     """
     options = RunOptions(
         max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache, replay=replay

@@ -25,22 +25,22 @@ def command(
     place: Annotated[
         Path,
         typer.Argument(
-            help="The folder to write to; created if it does not exist. Or a suite that is there: it gets a workflow.",
+            help="The folder to write to; created if missing. Or an existing suite, to add a workflow for it.",
             metavar="[FOLDER|SUITE]",
             show_default="here",
         ),
     ] = Path(),
     *,
     template: Annotated[
-        str, typer.Option(metavar="NAME", help="What to start from; --list shows the templates.")
+        str, typer.Option(metavar="NAME", help="The template to start from; --list shows all.")
     ] = FIRST,
-    show_list: Annotated[bool, typer.Option("--list", help="List the templates, and write nothing.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the templates without writing anything.")] = False,
 ) -> None:
     """Create a suite that runs as it is: conversations, a bot to test, a test for pytest and a workflow for GitHub.
 
     Each template has one planted mistake for the first run to find, and needs no key. In a git repository, the workflow
-    and .gitignore are written where the repository begins. Existing files are never overwritten: if one is there,
-    nothing is written; an existing .gitignore is left as it is.
+    and .gitignore are written to the root of the repository. Existing files are never overwritten: if one exists,
+    nothing is written; an existing .gitignore stays unchanged.
     """
     if show_list:
         width = max(map(len, TEMPLATES))

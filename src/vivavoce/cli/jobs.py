@@ -41,7 +41,7 @@ def command(
     """List the jobs of the servers of a store, newest first, or cancel one; no server needs to run.
 
     A server that runs a cancelled job finishes the conversations in progress; cancel the job again to stop these, too.
-    If no server runs it, the job is over at once, and no server continues it.
+    If no server runs the job, it ends immediately, and no server continues it.
     """
     if (what == "cancel") is (job is None):
         raise UsageError(

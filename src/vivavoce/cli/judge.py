@@ -59,7 +59,7 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="FORMAT",
-        help="The format of the file (see viva validate list formats); default: told by its content.",
+        help="The format of the file (see viva validate list formats); default: detected from its content.",
     ),
 ]
 ExportOption = Annotated[
@@ -85,33 +85,35 @@ ConversationsArgument = Annotated[
 ]
 FieldOption = Annotated[
     list[str] | None,
-    typer.Option(help="Where a row has a value under another name, such as goal=metadata.wish; repeat for more."),
+    typer.Option(help="Map a field to another column, such as goal=metadata.wish; repeat for more."),
 ]
 SampleOption = Annotated[
     int | None,
     typer.Option(
         min=1,
         metavar="N",
-        help="Draw N conversations at random and judge only these; rates are estimates for all, with an interval.",
+        help="Judge only a random sample of N conversations; rates are estimates for all, with an interval.",
     ),
 ]
 ByOption = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="With --sample: draw in proportion from groups by these, separated by commas: turns, tool_errors, tag, "
-        "a field such as metadata.language, or an exact metric.",
+        help="With --sample: stratify by these, separated by commas: turns, tool_errors, tag, a field such as "
+        "metadata.language, or an exact metric.",
     ),
 ]
 WeightByOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="With --sample: draw more often what has more of this: turns, tool_errors, a field with "
-        "numbers, or an exact metric.",
+        help="With --sample: sample with probability proportional to this: turns, tool_errors, a numeric field, or "
+        "an exact metric.",
     ),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything and count the calls without making any.")
+]
 
 
 def command(
@@ -126,7 +128,7 @@ def command(
     sample: SampleOption = None,
     by: ByOption = "",
     weight_by: WeightByOption = None,
-    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="How many conversations at a time.")] = 64,
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum concurrent conversations.")] = 64,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls.")] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
@@ -141,16 +143,15 @@ def command(
     engine: EngineOption = None,
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, without progress.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Measure recorded conversations with metrics. Each row has `messages` and what the metrics need, such as `goal`.
 
     The results are stored in .vivavoce/vivavoce.db, as for every run: `viva show` shows them, and `viva run --resume`
-    continues an interrupted run. With --batch, Ctrl-C leaves the batches with their service; their answers are taken
-    when the run is continued, or when the same command is given again. Exit codes: 0 done, 1 an assertion of
-    a row is missed or a rule broken, 2 wrong usage, 3 inconclusive (any error, unless --max-errors allows it), 130
-    interrupted.
+    continues an interrupted run. With --batch, Ctrl-C leaves the batches at their service; resuming the run, or
+    repeating the command, uses their answers. Exit codes: 0 done, 1 an assertion of a row failed or a rule was broken,
+    2 wrong usage, 3 inconclusive (any error, unless --max-errors allows it), 130 interrupted.
     """
     replay = replay or import_responses is not None
     _check_batch(batch, {"--no-cache": no_cache, "--replay": replay, "--export-requests": export_requests})
@@ -210,9 +211,9 @@ def _sampling(sample: int | None, by: str, weight_by: str | None, others: Mappin
     """Return the options of a run that draws; refuse what says nothing without it, and what does not go with it."""
     given = {"--by": by, "--weight-by": weight_by}
     if sample is None and (name := next((name for name, value in given.items() if value), None)):
-        raise UsageError(f"{name} needs --sample N: it says how to draw, and N how many")
+        raise UsageError(f"{name} needs --sample N, the number of conversations to draw")
     if sample is not None and (name := next((name for name, value in others.items() if value), None)):
-        raise UsageError(f"--sample and {name} do not go together: --sample draws from the whole file")
+        raise UsageError(f"--sample cannot be combined with {name}: --sample draws from the whole file")
     names = [one.strip() for one in by.split(",") if one.strip()]
     return {"sample": sample, "sample_by": names or None, "weight_by": weight_by}
 
@@ -220,7 +221,7 @@ def _sampling(sample: int | None, by: str, weight_by: str | None, others: Mappin
 def _check_batch(batch: bool, others: Mapping[str, object]) -> None:
     """Refuse what does not go with batches."""
     if batch and (name := next((name for name, given in others.items() if given), None)):
-        raise UsageError(f"--batch and {name} do not go together: a batch asks for what is missing, and keeps it")
+        raise UsageError(f"--batch cannot be combined with {name}: a batch asks for missing answers and caches them")
 
 
 def named_judge(judge: str | None) -> str:

@@ -26,7 +26,7 @@ from vivavoce.lazy_names import lazy
 
 PANELS: Mapping[str, Mapping[str, str]] = {
     "Test": {
-        "run": "Run a suite: hold its conversations and grade them.",
+        "run": "Run a suite: its conversations, graders and gate.",
         "test": "Test one goal: a tester model talks to your target.",
         "judge": "Measure recorded conversations with metrics.",
         "validate": "Check a suite and its dataset without running it.",
@@ -39,10 +39,10 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "export": "Write a run to a file for another program.",
     },
     "Trust": {
-        "metrics": "Test metrics with known defects in good conversations.",
+        "metrics": "Test metrics: plant known defects in good conversations.",
     },
     "Data": {
-        "convert": "Write conversations of one format in another.",
+        "convert": "Convert conversations from one format to another.",
         "dataset": "Keep versions of a dataset, and show what changed.",
         "scenarios": "Write test scenarios from a description or recordings.",
     },
@@ -57,7 +57,7 @@ PLUGINS = "Plugins"
 """The panel of the commands that installed packages add."""
 
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "judge": {"batches": "List what is with batch services, or cancel it."},
+    "judge": {"batches": "List or cancel pending batch jobs."},
     "validate": {
         "list": "List the names a suite can use: graders, metrics, and more.",
         "schema": "Print the JSON Schema of a suite or its rows, for editors.",
@@ -65,15 +65,15 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     },
     "runs": {
         "grade": "Grade the stored conversations of a run again.",
-        "merge": "Make one run of the parts that several processes worked on.",
+        "merge": "Merge the parts of a run into one run.",
         "note": "Give a run a title, notes and tags.",
-        "search": "Find words in all conversations, reasons and runs.",
+        "search": "Search all conversations, reasons and runs.",
     },
-    "dataset": {"capture": "Make a row of a dataset of a stored conversation."},
+    "dataset": {"capture": "Turn a stored conversation into a dataset row."},
     "serve": {"jobs": "List the jobs of servers, or cancel one."},
     "store": {
         "token": "Create, list and revoke the tokens for a server.",
-        "cache": "Show, export or import cached replies of models.",
+        "cache": "Show, export or import cached model replies.",
     },
 }
 """The commands of the core that are parts of others, as in `viva store token`; each can be called without the other."""

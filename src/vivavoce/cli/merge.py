@@ -22,10 +22,10 @@ def command(
     max_errors: MaxErrorsOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Put the parts of a folder, which viva judge --parts or viva run --parts wrote, into the store as one run.
+    """Merge the parts from viva judge --parts or viva run --parts into one run of the store.
 
-    What is there already stays, so the same command may be given again when more parts are done. Exit codes: those of
-    viva run; 3 as long as parts are missing.
+    Parts that are already merged stay, so you can repeat the command when more parts are done. Exit codes: those of
+    viva run; 3 while parts are missing.
     """
     bar = Progress(
         TextColumn("{task.description}"),

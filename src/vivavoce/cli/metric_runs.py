@@ -67,7 +67,7 @@ def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
     if label is not None and all(ratings_at(one.labels, label) is None for one in samples):
         raise UsageError(f"no row has labels.{label}; name a label of the conversations, as in --label good")
     if not good:
-        raise UsageError(f"no conversation is good by labels.{label}, so that there is none to put a defect into")
+        raise UsageError(f"labels.{label} calls no conversation good, so there is none to plant a defect in")
     return samples, good
 
 
@@ -194,8 +194,8 @@ def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> tuple[li
             f"none passes: {len(lost):,} of {count(len(samples), 'conversation')} ended in an error; see {runs}"
         )
     raise UsageError(
-        f"none of {count(len(samples), 'conversation')} passes as it is, so that no defect can be put into one; "
-        "take conversations that went well, or name a label that says so: --label good"
+        f"none of {count(len(samples), 'conversation')} passes unchanged, so there is none to plant a defect "
+        "in; use conversations that went well, or name a label that says so: --label good"
     )
 
 
@@ -207,7 +207,10 @@ def _is_good(sample: Sample, label: str, good_from: float | None) -> bool:
     if ratings is None:
         return False
     if not ratings.boolean and good_from is None:
-        raise UsageError(f"labels.{label} is a number: say from which one a conversation is good, as in --good-from 4")
+        raise UsageError(
+            f"labels.{label} is a number: give the number at or above which a conversation is good, such as "
+            "--good-from 4"
+        )
     return ratings.good(good_from) is True
 
 

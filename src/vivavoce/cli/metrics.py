@@ -29,31 +29,33 @@ JudgesOption = Annotated[
 ]
 OnOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Recorded conversations that went well; default: ten that viva brings along."),
+    typer.Option(metavar="FILE", help="Recorded conversations that went well; default: ten built-in ones."),
 ]
 LabelOption = Annotated[
     str | None,
-    typer.Option(help="Only conversations that this label of theirs calls good; default: those that all judges pass."),
+    typer.Option(help="Use only conversations that this label calls good; default: those that all judges pass."),
 ]
-GoodFromOption = Annotated[float | None, typer.Option(help="With --label: from which number one is good.")]
+GoodFromOption = Annotated[
+    float | None, typer.Option(help="With --label: the number at or above which a conversation is good.")
+]
 DefectsOption = Annotated[
     str | None,
     typer.Option(metavar="NAMES", help="Only these defects, separated by commas. See: viva validate list defects"),
 ]
 DetectionOption = Annotated[
-    float | None, typer.Option(min=0.0, max=1.0, help="Fail where a smaller share of the defects is seen.")
+    float | None, typer.Option(min=0.0, max=1.0, help="Fail if a smaller share of the defects is detected.")
 ]
 AlarmsOption = Annotated[
-    float | None, typer.Option(min=0.0, max=1.0, help="Fail where a larger share of harmless edits moves a metric.")
+    float | None, typer.Option(min=0.0, max=1.0, help="Fail if a larger share of the harmless edits changes a score.")
 ]
 FieldsOption = Annotated[
     list[str] | None,
-    typer.Option(help="Where a row has a value under another name, such as goal=metadata.wish; repeat for more."),
+    typer.Option(help="Map a field to another column, such as goal=metadata.wish; repeat for more."),
 ]
 
 
 def command(
-    what: Annotated[Literal["test"], typer.Argument(help="What to do with metrics.")],
+    what: Annotated[Literal["test"], typer.Argument(help="The action.")],
     metrics: Metrics,
     *,
     judge: JudgesOption = None,
@@ -64,30 +66,35 @@ def command(
     min_detection: DetectionOption = None,
     max_false_alarms: AlarmsOption = None,
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N conversations.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="What decides where a defect is put.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="The seed that decides where a defect is placed.")
+    ] = 0,
     from_: FromOption = None,
     field: FieldsOption = None,
-    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="How many conversations at a time.")] = 64,
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls, of each run.")] = None,
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum concurrent conversations.")] = 64,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls per run.")] = None,
     max_cost: CostOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
     export_requests: ExportOption = None,
     import_responses: ImportOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, count the calls, make none.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and count the calls without making any.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the figures as Markdown.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Plant known defects into conversations that went well, and see whether metrics find them.
+    """Plant known defects in good conversations, and measure whether metrics detect them.
 
     Code, not a model, changes each conversation: a wrong argument, a forgotten fact, an insult, a loop and more, one at
     a time. A metric should fail these, and name the turn. Harmless edits of the same conversations (other names, the
-    order of keys, Markdown, padding, flattery) should move nothing. Only conversations that are good are changed: those
-    that --label says are, or else those that all judges pass. Every answer is kept, so that a repetition costs nothing.
+    order of keys, Markdown, padding, flattery) should not change a score. Only good conversations are changed: those
+    that --label calls good, or else those that all judges pass. Every answer is cached, so that a repetition costs
+    nothing.
 
-    Exit codes: 0 done, 1 --min-detection or --max-false-alarms is not met, 2 wrong usage, 3 inconclusive (an error, or
+    Exit codes: 0 done, 1 --min-detection or --max-false-alarms not met, 2 wrong usage, 3 inconclusive (an error, or
     nothing to compare), 130 interrupted.
     """
     judges: list[str | None] = [*dict.fromkeys(judge or ())] or [None]
@@ -127,9 +134,9 @@ def _check(
     markdown: bool,
 ) -> None:
     if good_from is not None and label is None:
-        raise UsageError("--good-from belongs to a label: name it with --label")
+        raise UsageError("--good-from needs --label")
     if as_json and markdown:
-        raise UsageError("--json and --markdown are two formats; name one")
+        raise UsageError("--json and --markdown cannot be combined")
     if len(judges) > 1 and file is not None:
         raise UsageError("--export-requests and --import-responses are for one judge at a time")
 

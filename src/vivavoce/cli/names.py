@@ -33,7 +33,7 @@ _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 
 
 def command(
-    kind: Annotated[Kind | None, typer.Argument(help="List only these.", show_default=False)] = None,
+    kind: Annotated[Kind | None, typer.Argument(help="The kind of names to list.", show_default=False)] = None,
 ) -> None:
     """List the names that a suite can use, and the formats of conversations that can be read and written."""
     titles = _ALL if kind is None else (_TITLES.get(kind, str(kind)),)

@@ -16,11 +16,11 @@ from vivavoce.store.store import Store
 
 def command(
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")],
-    text: Annotated[str | None, typer.Argument(help="The notes, in place of those before; '' removes them.")] = None,
+    text: Annotated[str | None, typer.Argument(help="The new notes, which replace the old; '' removes them.")] = None,
     *,
-    title: Annotated[str | None, typer.Option(help="The title that pages show for it; '' removes it.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Add this tag; may be given several times.")] = None,
-    untag: Annotated[list[str] | None, typer.Option(help="Remove this tag; may be given several times.")] = None,
+    title: Annotated[str | None, typer.Option(help="The new title; '' removes it.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Add this tag; repeat for more.")] = None,
+    untag: Annotated[list[str] | None, typer.Option(help="Remove this tag; repeat for more.")] = None,
     store: StoreOption = None,
 ) -> None:
     """Give a run a title, notes and tags, or print them.

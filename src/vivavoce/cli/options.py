@@ -56,8 +56,8 @@ MaxErrorsOption = Annotated[
     typer.Option(
         "--max-errors",
         metavar="N|N%",
-        help="Maximum number of conversations with an error; above it the result is inconclusive. Default without a "
-        "gate: 0.",
+        help="Maximum number of conversations with an error; with more, the result is inconclusive. Default "
+        "without a gate: 0.",
     ),
 ]
 NoCacheOption = Annotated[
@@ -69,7 +69,7 @@ BaselineOption = Annotated[
     typer.Option(
         "--baseline",
         metavar="FILE",
-        help="Compare with this file, made by viva export --format baseline: worse exits with 1, undecided with 3.",
+        help="Compare with this file from viva export --format baseline: exit with 1 if worse, 3 if undecided.",
     ),
 ]
 SmallestEffectOption = Annotated[
@@ -79,12 +79,15 @@ SmallestEffectOption = Annotated[
         metavar="LOSS",
         min=0,
         max=1,
-        help="The smallest loss of a mean score, 0 to 1, that counts as worse; default: any that is certain.",
+        help="The smallest drop of a mean score, 0 to 1, that counts as worse; default: any significant drop.",
     ),
 ]
 FailOnBreakOption = Annotated[
     bool,
-    typer.Option("--fail-on-break", help="A sample that passed in all trials before and in none now is worse, too."),
+    typer.Option(
+        "--fail-on-break",
+        help="Also count a sample as worse if all its trials passed before and none passes in this run.",
+    ),
 ]
 
 
@@ -112,29 +115,31 @@ SampleOption = Annotated[
 ]
 FailedOption = Annotated[
     str | None,
-    typer.Option(metavar=RUN, help="Run again only the samples that failed or had an error in a run, the latest."),
+    typer.Option(metavar=RUN, help="Rerun only the samples that failed or had an error in a run; default: the latest."),
 ]
-WatchOption = Annotated[
-    bool, typer.Option("--watch", help="Run again what changed, whenever a file of the suite changes.")
-]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Watch the files of the suite, and rerun what changed.")]
 ResumeOption = Annotated[
     str | None,
-    typer.Option(metavar=RUN, help="Continue a run, the latest: do only what is not done yet."),
+    typer.Option(metavar=RUN, help="Continue a run, by default the latest: run only what is not done yet."),
 ]
 EnvFileOption = Annotated[
     Path | None,
-    typer.Option("--env-file", help="Read variables from this file of NAME=value lines; those set already stay."),
+    typer.Option(
+        "--env-file",
+        help="Read variables from this file of NAME=value lines; variables that are already set keep their values.",
+    ),
 ]
 ModelHandleOption = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="Another model for the suite's targets, on Letta or an endpoint.")
+    str | None,
+    typer.Option(metavar="MODEL", help="Override the model of the suite's targets, on Letta or an endpoint."),
 ]
 BaseUrlOption = Annotated[
-    str | None, typer.Option("--base-url", metavar="URL", help="Another address for the suite's targets.")
+    str | None, typer.Option("--base-url", metavar="URL", help="Override the address of the suite's targets.")
 ]
 ApiKeyOption = Annotated[
     str | None,
     typer.Option(
-        "--api-key", metavar="KEY", help="The key of a Letta server; better set LETTA_API_KEY.", show_default=False
+        "--api-key", metavar="KEY", help="The key of a Letta server; prefer LETTA_API_KEY.", show_default=False
     ),
 ]
 RecordingOption = Annotated[
@@ -151,41 +156,45 @@ LiveOption = Annotated[
     typer.Option(
         "--live",
         metavar="NAME",
-        help="With a recording: a tool that is called for real, or a target that calls its own; repeat for more.",
+        help="With --recording: a tool to call for real, or a target that calls its own tools; repeat for more.",
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
+    typer.Option("--output", "-o", help="Also write result files in the letta-evals layout to this folder."),
 ]
-CallsOption = Annotated[
-    int | None, typer.Option(min=0, help="Maximum number of messages to the target and calls of judges together.")
+CallsOption = Annotated[int | None, typer.Option(min=0, help="Maximum number of target messages plus judge calls.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything and count the calls without making any.")
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
-TrialsOption = Annotated[int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")]
+TrialsOption = Annotated[int | None, typer.Option(min=1, help="Number of trials per sample; gives pass@k and pass^k.")]
 
 
 PartsOption = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER",
-        help="Work in parts: write the results of each into this folder or address (s3://…) as Parquet. The same "
-        "command goes on where it stopped; viva runs merge FOLDER makes them one run.",
+        help="Run in parts: write the results of each to this folder or address (s3://…) as Parquet. Repeat the "
+        "command to continue after an interruption; viva runs merge FOLDER merges the parts into one run.",
     ),
 ]
 ShardOption = Annotated[
-    str | None, typer.Option(metavar="2/8", help="With --parts: only every eighth part, from the second on.")
+    str | None,
+    typer.Option(
+        metavar="2/8",
+        help="With --parts: which share of the parts to run; 2/8 is every eighth part, starting with the second.",
+    ),
 ]
-EngineOption = Annotated[
-    Literal["ray"] | None, typer.Option(help="With --parts: work with several processes of a Ray cluster.")
-]
+EngineOption = Annotated[Literal["ray"] | None, typer.Option(help="With --parts: run the parts on a Ray cluster.")]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="With --engine ray: processes; default: one for each processor.")
+    int | None, typer.Option(min=1, help="With --engine ray: number of processes; default: one per processor.")
 ]
 RayAddressOption = Annotated[
     str | None,
     typer.Option(
-        "--ray-address", metavar="ADDRESS", help="With --engine ray: a cluster; default: one on this machine."
+        "--ray-address",
+        metavar="ADDRESS",
+        help="With --engine ray: the address of the cluster; default: one on this machine.",
     ),
 ]
 
@@ -218,12 +227,12 @@ class InParts:
         named = [name for name, value in given.items() if value is not None]
         if parts is None:
             if named:
-                raise UsageError(f"{named[0]} needs --parts FOLDER, where the results go")
+                raise UsageError(f"{named[0]} needs --parts FOLDER for the results")
             return None
         if engine is None and (of_ray := [name for name in named if name in ("--workers", "--ray-address")]):
             raise UsageError(f"{of_ray[0]} needs --engine ray")
         if engine is not None and shard is not None:
-            raise UsageError("--shard and --engine do not go together: Ray hands out all parts")
+            raise UsageError("--shard and --engine cannot be combined: Ray distributes all parts")
         return cls(parts, None if shard is None else _shard(shard), engine is not None, workers, address)
 
 
@@ -234,14 +243,14 @@ def check_alone(how: InParts | None, *others: Mapping[str, object]) -> None:
         UsageError: something is given that does not.
     """
     if how is not None and (named := [name for one in others for name, value in one.items() if value]):
-        raise UsageError(f"--parts and {named[0]} do not go together")
+        raise UsageError(f"--parts and {named[0]} cannot be combined")
 
 
 def _shard(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= number <= of:
-        raise UsageError(f"--shard is a number of how many, such as 2/8; got '{text}'")
+        raise UsageError(f"--shard is a number and a total, such as 2/8; got '{text}'")
     return number, of
 
 
@@ -255,7 +264,7 @@ def seconds(option: str, text: str) -> float:
     """Return a time in seconds, such as 90, 60s, 5m, 1h or 2d.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text cannot be read.
     """
     return _read_amount(option, text, _SECONDS, "a time such as 60s, 5m or 1h")
 
@@ -264,7 +273,7 @@ def size(option: str, text: str) -> int:
     """Return a size in bytes, such as 500MB or 2GB.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text cannot be read.
     """
     return int(_read_amount(option, text, _BYTES, "a size such as 500MB or 2GB"))
 
@@ -273,11 +282,11 @@ def share(option: str, text: str) -> float:
     """Return a share from 0 to 1, such as 10% or 0.1.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text cannot be read.
     """
     found = _read_amount(option, text, _SHARES, "a share such as 10% or 0.1")
     if found > 1:
-        raise UsageError(f"{option} is a share such as 10% or 0.1, got '{text}', which is more than everything")
+        raise UsageError(f"{option} is a share such as 10% or 0.1, got '{text}', which is more than 100%")
     return found
 
 

@@ -53,7 +53,7 @@ def run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | N
     """
     path = suite.spec.dataset.path
     if path is None:
-        raise UsageError("the rows are written in the suite; to work on them in parts, put them into a JSONL file")
+        raise UsageError("the suite contains its rows; to run them in parts, put them into a JSONL file")
     worked = _worked(suite, [str(suite.base / path)], how, options, quiet=quiet)
     if worked.open_parts or worked.progress.broken:
         return _report(worked, options.max_errors)
@@ -81,7 +81,7 @@ class _Worked:
 def _worked(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOptions, *, quiet: bool) -> _Worked:
     whole = {"--max-samples": options.max_samples, "--sample": options.samples, "--tag": options.tags}
     if named := [name for name, value in {**whole, "--replay": options.replay or None}.items() if value is not None]:
-        raise UsageError(f"{named[0]} is about the whole dataset, which no part knows; leave it out")
+        raise UsageError(f"{named[0]} needs the whole dataset, which a part does not have; leave it out")
     folder = Folder(how.folder)
     job = kept_job(folder, job_of(suite, patterns, options))
     done = done_parts(job, folder)

@@ -127,7 +127,7 @@ def batch_line(event: BatchesAsked) -> str:
 
 
 def execute(work: Execution, progress: RunProgress) -> RunResult:
-    """Do work and wait for it, showing its progress; what the target prints is no result, so it goes to stderr."""
+    """Do work and wait for it, showing its progress; what the target prints is not a result, so it goes to stderr."""
     with progress, _output_to_stderr():
         return execute_or_stop(work, lambda: progress.interrupted(work.stop()))
 

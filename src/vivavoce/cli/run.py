@@ -63,7 +63,7 @@ def command(
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
     sample: SampleOption = None,
-    max_concurrent: Annotated[int | None, typer.Option(min=1, help="How many conversations at a time.")] = None,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="Maximum concurrent conversations.")] = None,
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
@@ -78,7 +78,7 @@ def command(
     failed: FailedOption = None,
     watch: WatchOption = False,
     resume: ResumeOption = None,
-    errors: Annotated[bool, typer.Option("--errors", help="With --resume: retry what had an error.")] = False,
+    errors: Annotated[bool, typer.Option("--errors", help="With --resume: also retry errors.")] = False,
     output: OutputOption = None,
     table: TableOption = False,
     env_file: EnvFileOption = None,
@@ -87,17 +87,17 @@ def command(
     engine: EngineOption = None,
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, without progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Run a suite: hold its conversations, grade them, and decide with its gate whether the run passes.
+    """Run a suite: hold its conversations, grade them, and check the gate.
 
-    Several suites are run one after the other; the exit code is that of the worst: 2, then 1, then 3.
+    Several suites run one after the other; the exit code is the worst of them: 2, then 1, then 3.
 
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
-    conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
-    continues the run. Exit codes: 0 pass, 1 a gate failed, an assertion was missed or a rule
-    broken, 2 wrong usage or configuration, 3 inconclusive (without a gate: any error), 130 interrupted.
+    conversations in progress and stop, twice to stop immediately; finished conversations are never lost, and --resume
+    continues the run. Exit codes: 0 pass, 1 a gate or an assertion failed or a rule was broken, 2 wrong usage or
+    configuration, 3 inconclusive (without a gate: any error), 130 interrupted.
     """
     chosen = {"trials": trials, "max_samples": max_samples, "tags": tag, "samples": sample}
     asked = {"max_concurrent": max_concurrent, "cache": not no_cache, "replay": replay}
@@ -148,13 +148,13 @@ def _option(name: str, value: object) -> list[str]:
 def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table: bool) -> None:
     """Print what a run of each suite would do; there are no scores of which a table could be."""
     if table:
-        raise UsageError("--table and --dry-run do not go together: a dry run makes no scores")
+        raise UsageError("--table and --dry-run cannot be combined: a dry run has no scores")
     for suite in suites:
         lazy("vivavoce.cli.forecast:print_forecast")(checked(suite, options, keys_needed=True), store)
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:
-    """Run the suites, or what failed in a run of each, or go on with a run, and return the exit code."""
+    """Run the suites, or what failed in a run of each, or continue with a run, and return the exit code."""
     if resume is not None:
         return runner.resumed(resume, paths[0] if paths else None, errors=errors).code
     if len(paths) > 1:
@@ -171,7 +171,7 @@ def _check_named(
     if not paths and resume is None and failed is None:
         raise UsageError("name a suite to run, or a run to resume: viva run suite.yaml, viva run --resume RUN")
     if changes and not paths and resume is None:
-        raise UsageError("--model-handle, --base-url, --api-key, --recording and --live change a suite; name it, too")
+        raise UsageError("--model-handle, --base-url, --api-key, --recording and --live need a suite")
     if paths and resume is not None and not is_latest(resume):
         raise UsageError("name a suite to run or a run to resume, not both")
     if len(paths) > 1 and resume is not None:
@@ -183,7 +183,7 @@ def _check_named(
 def _check_one_way(chosen: Mapping[str, object]) -> None:
     """Refuse two ways of running at once."""
     if len(several := [name for name, value in chosen.items() if value]) > 1:
-        raise UsageError(f"{several[0]} and {several[1]} do not go together; use one of them")
+        raise UsageError(f"{several[0]} and {several[1]} cannot be combined; use one of them")
 
 
 def _check_resume(resume: str | None, *, errors: bool, fresh: bool) -> None:
@@ -205,4 +205,4 @@ def _watch(runner: Runner, paths: Sequence[Path]) -> int:
 def _check_against(against: Against | None, parts: Mapping[str, object]) -> None:
     """Refuse a baseline for what it does not fit: it is of one suite, and of all its samples."""
     if against is not None and (wrong := next((name for name, value in parts.items() if value), None)):
-        raise UsageError(f"--baseline and {wrong} do not go together: a baseline is of one suite, with all its samples")
+        raise UsageError(f"--baseline and {wrong} cannot be combined: a baseline is for one suite with all its samples")

@@ -61,7 +61,7 @@ class Against:
             tolerance: Tolerance = lazy("vivavoce.report.worse:Tolerance")(smallest_effect, fail_on_break)
             return cls(path, baseline, tolerance)
         if fail_on_break or smallest_effect is not None:
-            raise UsageError("--smallest-effect and --fail-on-break need a baseline to be worse than: --baseline FILE")
+            raise UsageError("--smallest-effect and --fail-on-break need --baseline FILE")
         return None
 
     def check(self, suite: Suite) -> None:

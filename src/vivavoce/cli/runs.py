@@ -33,19 +33,20 @@ COLUMNS = (
 def command(
     what: Annotated[Literal["list", "delete"], typer.Argument(help="The action.")] = "list",
     run: Annotated[
-        str | None, typer.Argument(help="delete: the run; its id, or the beginning or end of it.", show_default=False)
+        str | None,
+        typer.Argument(help="delete: the run: its id, or the beginning or end of its id.", show_default=False),
     ] = None,
     *,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of runs.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="delete: do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="delete: do not ask for confirmation.")] = False,
     store: StoreOption = None,
 ) -> None:
     """List the stored runs, newest first, or delete one.
 
-    Each has its verdict and what it rests on in one sentence, as on the pages. A run whose process has ended before it
-    was done is interrupted; continue it with viva run --resume RUN. delete asks first, and then deletes a run for good,
-    with its conversations, scores, labels and comments.
+    Each has its verdict and the reason in one sentence, as on the pages. A run whose process ended early is
+    interrupted; continue it with viva run --resume RUN. delete asks first, and then permanently deletes a run with its
+    conversations, scores, labels and comments.
     """
     if (what == "delete") is (run is None):
         raise UsageError("name one run: viva runs delete RUN" if run is None else "viva runs list takes no run")

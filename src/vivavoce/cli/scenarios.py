@@ -28,8 +28,8 @@ from vivavoce.suites.document import read_records
 Data = Annotated[
     Path | None,
     typer.Option(
-        help="With --description: records that exist in the target, such as orders, from which facts are taken: JSONL, "
-        "JSON, CSV, Parquet or YAML."
+        help="With --description: records of the target, such as orders, to take facts from: JSONL, JSON, CSV, "
+        "Parquet or YAML."
     ),
 ]
 
@@ -54,7 +54,7 @@ def command(
     data: Data = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new file; default: standard output.")] = None,
     max_concurrent: Annotated[
-        int, typer.Option(min=1, max=1_000, help="With --from: how many conversations at a time.")
+        int, typer.Option(min=1, max=1_000, help="With --from: maximum number of conversations at a time.")
     ] = 8,
     keep_personal_data: Annotated[
         bool,
@@ -73,9 +73,9 @@ def command(
 
     viva scenarios --from talks.jsonl --model openai:gpt-4.1-mini -o new.jsonl
 
-    With --data, only facts whose values stand in these records are used. With --from, only facts that the user stated
-    are used, and e-mail addresses, phone, account, card and social security numbers are masked. Each row is written as
-    soon as it is ready. Exit codes: 0 done, 2 wrong usage, 3 nothing was written or the model failed, 130 interrupted.
+    With --data, only facts whose values are in these records are used. With --from, only facts that the user stated are
+    used, and e-mail addresses, phone, account, card and social security numbers are masked. Each row is written as soon
+    as it is ready. Exit codes: 0 done, 2 wrong usage, 3 no row was written or the model failed, 130 interrupted.
     """
     if (description is None) == (recorded is None):
         raise UsageError("give either --description (what is tested) or --from (a file of recorded conversations)")
@@ -132,7 +132,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
         UsageError: the file is too large, or cannot be read.
     """
     if (size := path.stat().st_size) > MOST:
-        raise UsageError(f"{path} has {size:,} bytes; data has at most {MOST:,}: keep the records that matter")
+        raise UsageError(f"{path} has {size:,} bytes, at most {MOST:,} allowed; keep the records that matter")
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_records(path, kind="data file")
     return [row for _, row in read_rows(path)]

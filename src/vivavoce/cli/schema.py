@@ -18,12 +18,12 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def command(
-    *, rows: Annotated[bool, typer.Option("--rows", help="The schema of the rows of a dataset instead.")] = False
+    *, rows: Annotated[bool, typer.Option("--rows", help="Print the schema of dataset rows instead.")] = False
 ) -> None:
-    """Print the JSON Schema of a suite, or with --rows that of a dataset.
+    """Print the JSON Schema of a suite, or with --rows the schema of dataset rows.
 
-    Save it beside your suites and name it in the first line of each suite:
-    # yaml-language-server: $schema=suite.schema.json
+    Save it next to your suites and name it in the first line of each suite: # yaml-language-server:
+    $schema=suite.schema.json
     """
     print(rows_text() if rows else schema_text())
 

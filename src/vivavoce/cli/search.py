@@ -22,12 +22,12 @@ _RUNS = 5
 
 def command(
     *,
-    query: Annotated[str, typer.Argument(help="Words and operators, in quotation marks of the shell.")],
+    query: Annotated[str, typer.Argument(help="Words and operators; quote them for the shell.")],
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of hits.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per hit and line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Find words in all conversations, in reasons of scores, in comments and in what is said of runs, newest first.
+    """Search all conversations, reasons, comments and runs for words, newest first.
 
     Runs are found by their id, suite, target, title, notes and tags.
 

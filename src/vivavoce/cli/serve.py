@@ -16,18 +16,16 @@ from vivavoce.settings import user_name
 from vivavoce.store.store import Store
 from vivavoce.wire.outward import check_outward
 
-LogFormatOption = Annotated[
-    Literal["text", "json"], typer.Option(help="How requests and events are logged on standard error.")
-]
+LogFormatOption = Annotated[Literal["text", "json"], typer.Option(help="The format of the log on standard error.")]
 LogLevelOption = Annotated[
     Literal["debug", "info", "warning", "error"],
-    typer.Option(help="The lowest level that is logged; probes are logged at debug."),
+    typer.Option(help="The lowest level to log; probes are logged at debug."),
 ]
 MetricsOption = Annotated[
-    bool, typer.Option("--metrics", help="Offer counters for Prometheus at /metrics, for readers with a token.")
+    bool, typer.Option("--metrics", help="Serve Prometheus metrics at /metrics, to clients with a token.")
 ]
 OpenMetricsOption = Annotated[
-    bool, typer.Option("--open-metrics", help="Offer /metrics to everybody, without a token.")
+    bool, typer.Option("--open-metrics", help="Serve /metrics to everybody, without a token.")
 ]
 HostOption = Annotated[
     str, typer.Option(help="The address to listen on; an address that other machines can reach needs a token.")
@@ -47,8 +45,8 @@ WebhookOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="URL",
-        help="An address to tell when a run is finished, a label is saved or a comment is added; repeat for more. "
-        "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs what is sent; without it, a secret is made and printed.",
+        help="A webhook to call when a run finishes, a label is saved or a comment is added; repeat for more. "
+        "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs the requests; without it, a secret is generated and printed.",
     ),
 ]
 
@@ -64,11 +62,11 @@ def command(
     ] = False,
     workers: Annotated[
         int,
-        typer.Option(min=1, max=64, help="Processes that answer requests and work on jobs, at one address."),
+        typer.Option(min=1, max=64, help="Number of processes that answer requests and run jobs, at one address."),
     ] = 1,
     webhook: WebhookOption = None,
     private_webhooks: Annotated[
-        bool, typer.Option("--private-webhooks", help="Let webhooks lead to this machine or a private network.")
+        bool, typer.Option("--private-webhooks", help="Allow webhooks to this machine or a private network.")
     ] = False,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
@@ -80,12 +78,12 @@ def command(
 
     Requests may run the suites in this folder and its subfolders, and nothing else. If other machines can reach the
     address, each request needs a token created with `viva store token create`, or the secret in VIVAVOCE_TOKEN, which
-    may do everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set.
-    Unfinished jobs continue when the server is started again, or at once at another server of the same store and
-    folder. A job during which servers crashed twice is not continued.
+    has all permissions. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set.
+    Unfinished jobs continue when the server restarts, or immediately on another server of the same store and folder. A
+    job that crashed two servers is not continued.
 
-    Requests and events are logged on standard error, without the queries of addresses. Each answer has an X-Request-ID
-    that is in the log, too. /livez and /readyz answer probes without a token.
+    Requests and events are logged on standard error, without query strings. Each response has an X-Request-ID, which
+    the log also shows. /livez and /readyz answer probes without a token.
     """
     policy = ServerPolicy(
         Path.cwd(), frozenset(judge or ()), writes_datasets=write_datasets, private_webhooks=private_webhooks

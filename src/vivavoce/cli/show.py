@@ -32,12 +32,12 @@ def command(
         str | None, typer.Argument(help="The id of a sample, or SAMPLE#2 for its second trial.", show_default=False)
     ] = None,
     *,
-    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    grading: Annotated[str | None, typer.Option(help="The grading to show; default: the newest.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
     table: TableOption = False,
     exchange: Annotated[
         str | None,
-        typer.Option(help="Show what the judge of this grader was asked and answered.", metavar="GRADER"),
+        typer.Option(help="Show the prompts and answers of this grader's judge.", metavar="GRADER"),
     ] = None,
     store: StoreOption = None,
 ) -> None:
@@ -48,7 +48,7 @@ def command(
     if table and (sample is not None or as_json):
         raise UsageError("--table shows the samples of a whole run; leave out the sample and --json")
     if exchange is not None and sample is None:
-        raise UsageError("--exchange is about one conversation; name its sample: viva show RUN SAMPLE")
+        raise UsageError("--exchange shows one conversation; name its sample: viva show RUN SAMPLE")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)

@@ -46,28 +46,25 @@ def command(
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option(
-            metavar="AGE", help="gc: delete only runs that ended longer ago than this, such as 12h, 30d or 8w."
-        ),
+        typer.Option(metavar="AGE", help="gc: delete only runs that ended before this age, such as 12h, 30d or 8w."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="gc: show what would be deleted, and delete nothing.")
+        bool, typer.Option("--dry-run", help="gc: show what would be deleted without deleting anything.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="migrate, restore: do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="migrate, restore: do not ask for confirmation.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="info, audit: print one JSON object per line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show what is in a store, upgrade, back up, restore or copy it, delete old runs, or show its audit log.
+    """Inspect, upgrade, back up, restore or copy a store, delete old runs, or show the audit log.
 
     A store is a file, or a PostgreSQL database: postgresql://user@host/database. info shows what is in the store.
     migrate shows how the schema would be upgraded, asks, backs up a file first, and upgrades it; no other command
     changes the schema. It refuses while other programs use the store. backup copies a file to a new one while others
-    may write, and restore replaces the content of a file by that of a backup. A PostgreSQL store is backed up by
-    pg_dump. gc deletes old finished runs with everything that belongs to them, and
-    cached replies older than every remaining run; it never deletes a run that is unfinished or in use. copy adds to the
-    second store what is missing there, does not change the first, and names what it leaves out, such as tokens and the
-    audit log; if it is interrupted, run the same command again.
-    audit lists changes of labels, deletions and changes of tokens, newest first.
+    may write, and restore replaces the content of a file with that of a backup. Use pg_dump to back up a PostgreSQL
+    store. gc deletes old finished runs with everything that belongs to them, and cached replies older than every
+    remaining run; it never deletes a run that is unfinished or in use. copy adds what is missing to the second store,
+    does not change the first, and lists what it leaves out, such as tokens and the audit log; if it is interrupted,
+    repeat the command. audit lists changes to labels and tokens, and deletions, newest first.
     """
     if (what in ("backup", "restore")) and (source is None or target is not None):
         raise UsageError(f"name one file: viva store {what} FILE")

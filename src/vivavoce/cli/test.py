@@ -49,11 +49,11 @@ PersonaName = Annotated[
 ]
 Facts = Annotated[
     list[str] | None,
-    typer.Option(help="A fact the user tells the target when asked, such as 'order number=1042'; repeat for more."),
+    typer.Option(help="A fact that the user gives when the target asks, such as 'order number=1042'; repeat for more."),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option(help="A YAML or JSON file with such facts, as name: value; --fact adds to them."),
+    typer.Option(help="A YAML or JSON file of facts, as name: value; --fact adds to them."),
 ]
 Restrictions = Annotated[list[str] | None, typer.Option(help="Something the tester must not do; repeat for more.")]
 Must = Annotated[list[str] | None, typer.Option(help="Something the target must do; repeat for more.")]
@@ -62,7 +62,7 @@ Context = Annotated[str | None, typer.Option(help="Background for the tester and
 Policy = Annotated[
     str | None,
     typer.Option(
-        help="The rules that the target has to go by: a text, or @FILE. Only judges see them, never the tester or "
+        help="The rules that the target must follow: a text, or @FILE. Only judges see them, never the tester or "
         "the target."
     ),
 ]
@@ -70,7 +70,7 @@ Adversarial = Annotated[
     bool | None,
     typer.Option(
         "--adversarial/--no-adversarial",
-        help="Whether the target should withstand the goal; default: as the strategy says.",
+        help="Whether the target should resist the goal; default: as the strategy says.",
         show_default=False,
     ),
 ]
@@ -81,11 +81,11 @@ StrategyName = Annotated[str, typer.Option(help="The strategy of the tester; see
 Graph = Annotated[Path | None, typer.Option(help="A YAML file with a state graph, instead of a strategy.")]
 Instructions = Annotated[str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")]
 ExploreName = Annotated[
-    Explore, typer.Option(help="Once the goal is reached: goal ends the test, rules tries to get rules broken.")
+    Explore, typer.Option(help="Once the goal is reached: 'goal' ends the test, 'rules' tries to get rules broken.")
 ]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option(help="Another metric to measure: a name, or {metric: NAME, threshold: 0.9}; repeat for more."),
+    typer.Option(help="An additional metric: a name, or {metric: NAME, threshold: 0.9}; repeat for more."),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON; the conversation goes to standard error.")
@@ -119,9 +119,9 @@ def command(
     min_turns: Annotated[int, typer.Option(min=0, help="Minimum number of turns.")] = 0,
     explore: ExploreName = "goal",
     timeout: Annotated[float | None, typer.Option(min=0.001, help="Maximum duration of the test, in seconds.")] = None,
-    trials: Annotated[int, typer.Option(min=1, help="How often to run the test; gives pass@k and pass^k.")] = 1,
+    trials: Annotated[int, typer.Option(min=1, help="Number of trials; gives pass@k and pass^k.")] = 1,
     max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of calls to tester, target and judges together.")
+        int | None, typer.Option(min=0, help="Maximum number of calls to the tester, the target and judges.")
     ] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
@@ -174,9 +174,7 @@ def _metrics(texts: list[str], judge: str | None) -> dict[str, dict[str, Any]]:
     named = [metric for text in texts for metric in read_metrics(text)]
     graders = metric_graders(named, **({"model": judge} if judge else {}))
     if taken := sorted(graders.keys() & GRADERS.keys()):
-        raise UsageError(
-            f"--metric: '{taken[0]}' is the name of a grader that every test has; give the metric another name"
-        )
+        raise UsageError(f"--metric: '{taken[0]}' is the name of a built-in grader; give the metric another name")
     return graders
 
 
@@ -273,7 +271,7 @@ def _facts(options: list[str], file: Path | None) -> dict[str, str]:
     """Return the facts of a file and of options, which have precedence.
 
     Raises:
-        UsageError: the file cannot be read, or one of them is no fact.
+        UsageError: the file cannot be read, or one of them is not a fact.
     """
     facts = {} if file is None else _facts_of(file)
     for option in options:

@@ -23,7 +23,9 @@ def command(
     subject: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME|ID", help="create: the name of its user. revoke: the id of the token.", show_default=False
+            metavar="NAME|ID",
+            help="create: the name of the token's user. revoke: the id of the token.",
+            show_default=False,
         ),
     ] = None,
     *,
@@ -33,7 +35,9 @@ def command(
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="create: how long it is valid, such as 12h, 90d or 8w; default: forever."),
+        typer.Option(
+            metavar="AGE", help="create: how long the token is valid, such as 12h, 90d or 8w; default: forever."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="list: print the tokens as a JSON list.")] = False,
     store: StoreOption = None,
@@ -41,7 +45,7 @@ def command(
     """Create a token for a user of a server with this store, list the tokens, or revoke one.
 
     A new token is printed once and cannot be shown again, because the store keeps only its hash. A revoked or expired
-    token is refused from the next request on, also by a running server.
+    token is refused from the next request on, even by a running server.
     """
     if (what == "list") is not (subject is None):
         missing = {"list": "takes no name", "create": "takes a name: viva store token create ida --role write"}

@@ -120,7 +120,7 @@ class AsyncClient(Together):
         return self._pages(f"/runs/{part(run)}/errors", {"grading": grading}, CountedSamples, lambda page: page.samples)
 
     async def delete_run(self, run: str) -> None:
-        """Delete a run, named in full, with its conversations, scores and labels, for good.
+        """Delete a run, named in full, with its conversations, scores and labels, permanently.
 
         Raises:
             NotFound: there is no such run.

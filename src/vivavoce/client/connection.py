@@ -101,7 +101,7 @@ def checked(kind: type[M], body: bytes) -> M:
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
-        raise Fault(f"the server answered something else than a {kind.__name__}: {error}", kind="format") from error
+        raise Fault(f"the server did not answer with a {kind.__name__}: {error}", kind="format") from error
 
 
 def part(text: str) -> str:

@@ -83,7 +83,7 @@ class Client(TogetherSync):
         return each(self._loop, self._client.errors(run, grading=grading))
 
     def delete_run(self, run: str) -> None:
-        """Delete a run, for good."""
+        """Delete a run, permanently."""
         self._loop.run(self._client.delete_run(run))
 
     def remark(

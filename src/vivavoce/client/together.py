@@ -217,7 +217,7 @@ class Together(Connection):
         """Return what a fork shows: how often its continuations succeeded by turn, and where the odds fell.
 
         Raises:
-            UsageError: there is no such run, or it is no fork.
+            UsageError: there is no such run, or it is not a fork.
         """
         return checked(Forked, (await self._send("GET", f"/runs/{part(run)}/fork")).body)
 

@@ -153,7 +153,7 @@ def _is_error(value: object) -> bool:
 def words_say_failed(text: str) -> bool:
     """Return whether the words of a result say that its call failed: they begin so, or are an object with an error.
 
-    The words may stand in a code fence, in a list of text parts, or in an object that holds nothing else.
+    The words may be in a code fence, in a list of text parts, or in an object that holds nothing else.
     """
     return _text_says_failed(text, _MAX_WRAPPERS)
 
@@ -247,7 +247,7 @@ def _result_member_says_failed(key: str, value: object) -> bool:
 def _is_refusal(members: _Members) -> bool:
     """Return whether an object says that what was asked for was not done, and says nothing else but why.
 
-    `{"status": "rejected", "reason": "slot taken"}` is one; beside data, a status is that of the data.
+    `{"status": "rejected", "reason": "slot taken"}` is one; next to data, a status is that of the data.
     """
     fields = {_plain_key(key): value for key, value in members if value not in (None, "", [], {})}
     if fields.keys() - _KEYS_OF_A_STATUS - _KEYS_OF_A_REASON - {"errors"}:

@@ -92,7 +92,9 @@ def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequ
     if not _DIGIT.search(text):
         return (), ()
     if len(text) > MAX_TEXT_CHARS:
-        raise GraderFault(f"a text has {len(text):,} characters; numbers are read in {MAX_TEXT_CHARS:,}", kind="limit")
+        raise GraderFault(
+            f"a text has {len(text):,} characters; numbers can be read in at most {MAX_TEXT_CHARS:,}", kind="limit"
+        )
     with counted_work():
         numbers = tuple(_join_numbers(text, list(_Reader(text, convention).numbers())))
     return tuple(number for number in numbers if not number.is_scaled), numbers
@@ -548,7 +550,7 @@ class _Folded:
         self.text = text
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return where a part of the text stands in the original."""
+        """Return where a part of the text is in the original."""
         if self._starts is None or self._ends is None:
             return start, end
         return self._starts[start], self._ends[end - 1]
@@ -579,7 +581,7 @@ _CURRENCIES = "$¢-¥֏؋৲৳૱௹฿៛₠-₿﷼"
 _CAPITAL_UNITS = frozenset((_CODES + " KB MB GB TB PB KG G MG KM M CM MM L ML W KW MW KWH V A HZ MHZ GHZ").split())
 """Words in capitals that follow a number and a hyphen without making them a code, as in `30-GB`."""
 _L = "A-Za-zªµº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u0370-\u052f\u1e00-\u1fff"
-"""Letters that make a code of the digits beside them: Latin, Greek, and Cyrillic ones."""
+"""Letters that make a code of the digits next to them: Latin, Greek, and Cyrillic ones."""
 _W = f"0-9{_L}"
 _RAISED = "²³¹⁰⁴-⁹"
 _UNSPACED = (
@@ -921,7 +923,7 @@ class _Reader:
         )
 
     def _digits(self, part: re.Match[str]) -> list[_Digits] | None:
-        """Return the digits of a part, several where it is a list such as 1,2,3; None where it is no number."""
+        """Return the digits of a part, several where it is a list such as 1,2,3; None where it is not a number."""
         if part["spaced"]:
             if part["fraction"]:
                 return None
@@ -1243,7 +1245,7 @@ _LETTER_SCALES = frozenset(sign for sign in _SCALES if sign.isascii())
 
 
 def _scale(unit: str) -> int:
-    """Return the power of ten that a unit stands for, 0 where it is none."""
+    """Return the power of ten that a unit stands for, 0 where it is not one."""
     if unit in _SCALES:
         return _SCALES[unit]
     return sum(_SCALES[sign] for sign in unit) if re.fullmatch(_TEN_THOUSANDS, unit) else 0

@@ -238,7 +238,7 @@ class _Rendering:
 
     @cached_property
     def _cells(self) -> Sequence[tuple[Span, str]]:
-        """The parts that are shown: where they stand in the text, and what is shown if that differs."""
+        """The parts that are shown: where they are in the text, and what is shown if that differs."""
         cells: list[tuple[Span, str]] = []
         end = 0
         for mark in (*self.marks, Replacement(len(self._text), len(self._text), "")):

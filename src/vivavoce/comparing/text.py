@@ -2,7 +2,7 @@
 
 Both sides are folded first, so a difference in encoding never decides: Unicode forms (NFKC), invisible characters, and
 the kinds of quotation marks, dashes, and white space. `fold` also ignores case (`str.casefold`) and the amount of white
-space. Pages, evidence, and findings need the words as they stand in the original; `FoldedText` maps them back.
+space. Pages, evidence, and findings need the words as they are in the original; `FoldedText` maps them back.
 
 A word boundary is that of UAX #29 with three changes that find more: punctuation other than `_` always separates words
 ("Ana" is a word of "Ana's" and of "user:Ana"), there is a boundary on both sides of each letter of a script that sets
@@ -145,7 +145,7 @@ _ASCII_FOLD = {
 
 
 class Span(NamedTuple):
-    """Where some words stand in a text: from the index `start` up to, not including, `end`."""
+    """Where some words are in a text: from the index `start` up to, not including, `end`."""
 
     start: int
     end: int
@@ -261,7 +261,7 @@ class FoldedText:
         yield from spans if self._bare is None else _merge(spans, self._bare.matches(pattern))
 
     def span(self, start: int, end: int) -> Span:
-        """Return where a part of the folded text stands in the original text, in whole characters."""
+        """Return where a part of the folded text is in the original text, in whole characters."""
         if self.text.isascii() and len(self.text) == len(self.folded):
             return Span(start, end)
         starts, ends = self._origins
@@ -340,7 +340,7 @@ class PlainText:
         self.text = "".join(characters)
 
     def span(self, start: int, end: int) -> Span:
-        """Return where a part of the plain text stands in the original, in whole characters."""
+        """Return where a part of the plain text is in the original, in whole characters."""
         return Span(self._places[start].start, self._places[end - 1].end) if self._places else Span(start, end)
 
 
@@ -580,7 +580,7 @@ def _is_invisible(character: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_sign(character: str) -> bool:
-    """Return whether NFKC makes letters or digits of a character that is none itself, or that is raised or lowered."""
+    """Return whether NFKC makes letters or digits of another, raised, or lowered character."""
     folded = unicodedata.normalize("NFKC", character)
     if folded == character or not any(map(_joins, folded)):
         return False

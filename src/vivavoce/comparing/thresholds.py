@@ -177,7 +177,8 @@ def rounded(value: Fraction, limit: Number) -> float:
 def number_text(value: Number, limit: Number, *, decimals: int | None = None) -> str:
     """Return a number in words that do not contradict how it compares with a limit.
 
-    It has 4 significant digits, or so many `decimals`, and more where these would put it on another side of the limit.
+    It has 4 significant digits, or this many `decimals`, and more where these would put it on another side of the
+    limit.
     """
     sign = _sign(value, limit)
     texts = list(_texts(float(value), decimals))
@@ -190,7 +191,7 @@ def limit_text(limit: Number) -> str:
 
 
 def score_text(score: float, decimals: int = 3) -> str:
-    """Return a number with so many decimals; a score between 0 and 1 has more where these would make it a 0 or a 1."""
+    """Return a number with this many decimals, or more where these would round a score to 0 or 1."""
     return number_text(score, round(score), decimals=decimals) if 0 <= score <= 1 else f"{score:.{decimals}f}"
 
 

@@ -13,7 +13,7 @@ from vivavoce.files.frames import load_extra
 from vivavoce.files.places import FoundFile, find_files, open_place
 
 PART_ROWS = 4_096
-"""Rows of a part: so many that beginning a part costs little beside them, so few that one is soon made again."""
+"""Rows of a part: so many that beginning a part costs little next to them, so few that one is soon made again."""
 PART_BYTES = 64_000_000
 """About the most bytes of a part, which is in memory while it is worked on."""
 _CHUNK = 1 << 22
@@ -57,7 +57,7 @@ class InputFile(BaseModel):
 
 
 def input_files(patterns: Iterable[str], rows: int = PART_ROWS) -> list[InputFile]:
-    """Return the files that fit the patterns, each once, divided into pieces of at most so many rows.
+    """Return the files that fit the patterns, each once, divided into pieces of at most this many rows.
 
     A file that is broken has a problem and no pieces.
 
@@ -78,8 +78,7 @@ def divided(file: FoundFile, rows: int = PART_ROWS) -> InputFile:
     known = InputFile(place=file.place, size=file.size, changed=file.changed)
     if known.suffix not in _PIECES:
         raise UsageError(
-            f"{file.place}: only Parquet and JSONL can be worked on in parts; "
-            "write the file as one of them with: viva convert"
+            f"{file.place}: only Parquet and JSONL can be processed in parts; convert the file with: viva convert"
         )
     try:
         return known.model_copy(update={"pieces": list(_PIECES[known.suffix](file, rows))})

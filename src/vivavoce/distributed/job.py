@@ -158,11 +158,15 @@ def _each(suite: Suite, options: RunOptions) -> int:
     """
     spec = suite.spec
     if spec.setup_script is not None:
-        raise UsageError("setup_script: is called once by one process, so the suite cannot be worked on in parts")
+        raise UsageError("setup_script: runs once in one process, so the suite cannot run in parts")
     if not isinstance(spec.trials, int) and options.trials is None:
-        raise UsageError("trials: a number is needed in parts, for no part knows what the others have shown")
+        raise UsageError(
+            "trials: must be a number when a suite runs in parts, because a part does not know the results of others"
+        )
     if spec.max_samples is not None or spec.sample_tags is not None:
-        raise UsageError("max_samples and sample_tags: choose among all samples, which no part knows; leave them out")
+        raise UsageError(
+            "max_samples and sample_tags: choose among all samples, which a part does not know; leave them out"
+        )
     targets = sum(len(list(one.named)) for one in spec.all_targets.values())
     return max(1, targets) * (options.trials or (spec.trials if isinstance(spec.trials, int) else 1))
 
@@ -176,7 +180,7 @@ def kept_job(folder: Folder, job: Job) -> Job:
     begun = read_job(folder)
     if begun is None:
         if folder.names():
-            raise UsageError(f"{folder.place} has files and no {FILE}; name an empty folder, or a new one")
+            raise UsageError(f"{folder.place} has files but no {FILE}; name an empty or a new folder")
         _keep(folder, job)
         return job
     _check_same(folder, begun, job)
@@ -184,7 +188,7 @@ def kept_job(folder: Folder, job: Job) -> Job:
     for file in job.files:
         before = known.get(file.place)
         if before is not None and before.problem is None and _content(before) != _content(file):
-            raise UsageError(f"{file.place} has changed since {folder.place} was begun; name another folder")
+            raise UsageError(f"{file.place} has changed since {folder.place} was started; name another folder")
     files = [_now(file, job.files) for file in begun.files]
     files += [file for file in job.files if file.place not in known]
     joined = begun.model_copy(update={"files": files, "max_concurrent": job.max_concurrent})
@@ -206,7 +210,7 @@ def read_job(folder: Folder) -> Job | None:
     except ValidationError as error:
         raise UsageError(f"{folder.named(FILE)}: {describe(error)}") from error
     if found.vivavoce_job > FORMAT:
-        raise UsageError(f"{folder.place} is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce")
+        raise UsageError(f"{folder.place} was written by a newer vivavoce; upgrade it: pip install --upgrade vivavoce")
     return found
 
 
@@ -228,7 +232,7 @@ def _check_same(folder: Folder, begun: Job, job: Job) -> None:
     then, now = _decisive(begun), _decisive(job)
     if changed := [name for name in {**then, **now} if then.get(name) != now.get(name)]:
         what = decides.get(changed[0], changed[0])
-        raise UsageError(f"{folder.place} was begun by a command that differs in {what}; name another folder")
+        raise UsageError(f"{folder.place} was started by a command that differs in {what}; name another folder")
 
 
 def _decisive(job: Job) -> dict[str, Any]:

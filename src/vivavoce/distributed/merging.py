@@ -89,7 +89,7 @@ def _records(job: Job, folder: Folder, names: Sequence[str], planned: int) -> tu
         first = first or (about.run, about.grading)
         own = about.grading.fingerprints
         if any(prints.get(grader, own[grader]) != own[grader] for grader in own):
-            raise UsageError(f"{folder.place}: {name} was graded by other graders than the parts before it")
+            raise UsageError(f"{folder.place}: {name} was graded by different graders than the earlier parts")
         prints |= own
         graders |= about.run.spec["graders"]
     if first is None:
@@ -132,7 +132,7 @@ def _check_once(folder: Folder, names: Sequence[str]) -> int:
                 first = places.setdefault(key, at)
                 if first != at:
                     twice = f"'{key.sample_id}' is in {names[first]} and in {name}"
-                    raise UsageError(f"{twice}: each row of a dataset needs an id of its own")
+                    raise UsageError(f"{twice}: each row of a dataset needs its own id")
     return len(places)
 
 

@@ -94,7 +94,7 @@ class _Group:
         yield from content.iter_batches(batch_size=1024, row_groups=[self._number])
 
     def _take(self, number: int) -> list[Any]:
-        """Return so many rows as batches; they are the next ones."""
+        """Return this many rows as batches; they are the next ones."""
         taken: list[Any] = []
         while number:
             if not self._left:

@@ -203,7 +203,7 @@ class Worker:
         return suite_run(suite, options, store=store, resumed=begun, retries_errors=part.again, run_id=run_id)
 
     def _earlier_problems(self, part: Part) -> list[RowProblem]:
-        """Return the rows that are no conversations, as the file of a part says that is done again."""
+        """Return the rows that are not conversations, as the file of a part says that is done again."""
         if not part.again:
             return []
         with read_part(self.folder, part.name) as found:

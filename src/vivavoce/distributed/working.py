@@ -169,7 +169,7 @@ class _Work:
             self._ended_early(ended, worked)
 
     def _ended_early(self, ended: Ended, worked: Worked) -> None:
-        """Go on with a part whose share was spent; where even all that is left is too little, that ends the work."""
+        """Continue a part whose share was spent; where even all that is left is too little, that ends the work."""
         self.todo.append(ended.part)
         if worked.calls:
             self.stuck = None

@@ -1,4 +1,4 @@
-"""Which agent says a message, which tools it had and to whom it hands over, where a format tells it beside messages."""
+"""Which agent sends a message, its tools, and to whom it hands over, where a format has this outside of messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vivavoce.exchange.shapes import name_of, objects_in, text_in
 from vivavoce.exchange.steps import STEP, Step
 
 OF_AGENTS = ("agent_tools", "handoff_to")
-"""What a message of ours has beside the name of its agent."""
+"""What a message of ours has in addition to the name of its agent."""
 
 
 def name_agents(messages: Sequence[Message], steps: Sequence[Step]) -> None:

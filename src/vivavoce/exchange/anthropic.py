@@ -131,7 +131,7 @@ def _id(block: Row, key: str, index: int) -> str | None:
 
 
 def _part(block: Row) -> Row | None:
-    """Return a block of the user as a part of ours, None if ours has no such part; what is more is kept beside it."""
+    """Return a block of the user as a part of ours, None if ours has no such part; what is more is kept next to it."""
     source = cast("Row", block.get("source") or {})
     match block.get("type"), source.get("type"):
         case "text", _:

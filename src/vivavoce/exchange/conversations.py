@@ -102,7 +102,7 @@ class Messages:
 
 
 def row_of(messages: list[Message], beside: Mapping[str, Any]) -> Row:
-    """Return a row of messages; what stands beside them and is no field of a row goes into the metadata."""
+    """Return a row of messages; what stands next to them and is not a field of a row goes into the metadata."""
     row = {name: value for name, value in beside.items() if name in ROW_FIELDS and name != "metadata"}
     others = {name: value for name, value in beside.items() if name not in ROW_FIELDS}
     known: object = beside.get("metadata")
@@ -130,7 +130,7 @@ def taken_back(message: Mapping[str, Any], format_name: str) -> Row:
 
 
 def difference(written: Row, original: Mapping[str, Any]) -> Row:
-    """Return what the writer of a format must know beside our message, to write what was read instead of `written`."""
+    """Return what a writer needs in addition to our message, to write what was read instead of `written`."""
     kept: Row = {}
     if other := {key: value for key, value in original.items() if key not in written or written[key] != value}:
         kept["fields"] = other

@@ -30,7 +30,7 @@ def texts(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[str]:
         UsageError: the format is one that is read only.
     """
     if format_.write is None:
-        raise UsageError(f"{format_.title} is a format that is read only")
+        raise UsageError(f"the format {format_.title} can only be read")
     records = format_.write(rows if format_.name == NATIVE else _conversation_rows(rows, format_, loss), loss)
     return map(_text, records) if format_.document is None else iter([_text(format_.document(records))])
 
@@ -134,7 +134,7 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
     """Convert a file, or the files of a folder.
 
     `loss` takes note of what the new file lacks. Rows of ours are added to a JSONL file that is there already,
-    without those of the same source; any other file is written anew, whole or not at all.
+    without those of the same source; any other file is rewritten, whole or not at all.
 
     Raises:
         LossError: `how` is strict, and something would be lost.
@@ -176,8 +176,8 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
 def _refuse_nothing(source: Path, done: Conversion) -> None:
     if not done.conversations:
         raise NothingRead(
-            f"{source}: read as {done.source.title}, it holds no conversation that can be read, so nothing was "
-            "written; name another format with --from"
+            f"{source}: read as {done.source.title}, it has no readable conversation, so nothing was written; "
+            "name another format with --from"
         )
 
 
@@ -228,7 +228,7 @@ class _Kept:
 
     def __init__(self, path: Path) -> None:
         if format_of(path) != "jsonl":
-            raise UsageError(Problem("is there already; rows are added to JSONL only", path))
+            raise UsageError(Problem("already exists; rows can be appended to JSONL only", path))
         self._path = path
         self.ids: set[_Name] = set()
         self.sources: dict[tuple[str, str], str] = {}

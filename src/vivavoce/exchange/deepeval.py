@@ -114,7 +114,7 @@ def _contexts(joined: Any, loss: Loss) -> Any:
 
 
 def _object(value: Any) -> Row:
-    """Return an object, be it the JSON of a cell; what is none stays under the name of the column."""
+    """Return an object, be it the JSON of a cell; anything else stays under the name of the column."""
     if isinstance(value, str):
         with suppress(BrokenJson):
             value = parse(value)

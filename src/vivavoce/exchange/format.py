@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record, where it begins, and what stands beside the list that it is in, as far as that was read."""
+    """One record, where it begins, and what stands next to the list that it is in, as far as that was read."""
 
     place: Place
     value: object
@@ -226,9 +226,9 @@ class Loss:
 Row = dict[str, Any]
 """A conversation as a row of our datasets: `id`, `messages` in the shape of OpenAI's chat, and what is known of it.
 
-What a format knows beside the messages has our names where it means the same (`goal`, `ground_truth`, `labels`, …), and
-else its own in `metadata`. What a message has that ours cannot hold is in the message's own `metadata`, under the name
-of the format, from where the writer takes it back.
+What a format knows in addition to the messages has our names where it means the same (`goal`, `ground_truth`, `labels`,
+…), and else its own in `metadata`. What a message has that ours cannot hold is in the message's own `metadata`, under
+the name of the format, from where the writer takes it back.
 """
 
 ROW_FIELDS = frozenset(
@@ -264,9 +264,9 @@ class Format:
     begin alike, `wrong_with` says why a file is none of this one, or returns None. `document` makes one JSON document
     of the records that the writer yields; without it they are the lines of a JSONL file.
 
-    A format that `keeps_keys` writes what a message has beside our fields, such as `reasoning_content`, as it is; one
-    that `keeps_agents` writes the tools of the agent of a message and to whom it hands over; one that `keeps_outcomes`
-    writes how calls ended, where a result states it.
+    A format that `keeps_keys` writes what a message has in addition to our fields, such as `reasoning_content`, as it
+    is; one that `keeps_agents` writes the tools of the agent of a message and to whom it hands over; one that
+    `keeps_outcomes` writes how calls ended, where a result states it.
 
     The columns of a format that `is_row` are as the fields of our rows: where the user names some, it is read as these.
     A format that `is_general` is recognized only where no other fits. Of a table whose columns the user may name,

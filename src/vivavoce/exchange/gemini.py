@@ -47,7 +47,7 @@ _SYSTEM = ("systemInstruction", "system_instruction")
 
 
 def parts_of(item: Any) -> list[Row] | None:
-    """Return the parts of a content; None if it is none."""
+    """Return the parts of a content; None if it is not one."""
     if not isinstance(item, Mapping):
         return None
     held = cast("Row", item)
@@ -117,7 +117,7 @@ def read_content(item: Any, index: int, pairing: Pairing, loss: Loss) -> list[Me
     """Return the messages of a content: the results in it, and what was said; what ours cannot hold is set aside.
 
     Raises:
-        Unreadable: it is no content.
+        Unreadable: it is not a content.
     """
     parts = parts_of(item)
     if parts is None:
@@ -222,7 +222,7 @@ def _told(text: str) -> Row:
 
 
 def _kept(content: Row, read: list[Message]) -> Row:
-    """Return what the writer must know beside our messages to write a content as it was."""
+    """Return what the writer must know in addition to our messages to write a content as it was."""
     parts = cast("list[Row]", content["parts"])
     snake = any(part.get(key) is not None for part in parts for key in _SNAKE)
     spelling = {"snake": True} if snake else {}

@@ -204,7 +204,7 @@ def _time(seconds: Any) -> str | None:
 
 
 def _more(event: Row) -> Row:
-    """Return what an event has beside its content, without what is empty."""
+    """Return what an event has in addition to its content, without what is empty."""
     named = {key: value for key, value in event.items() if key not in ("content", "author") and value not in (None, {})}
     actions: Any = named.get("actions")
     if isinstance(actions, bytes):

@@ -1,4 +1,4 @@
-"""Letta: messages as its API lists them, told apart by `message_type`, and the messages of exported agents (`.af`).
+"""Letta: messages as its API lists them, distinguished by `message_type`, and the messages of exported agents (`.af`).
 
 A list that begins with the latest is turned around; a message of an exported agent is read as the rows that the API
 lists of it. Source: the types of the package letta-client 1.12, and the schema of agent files.

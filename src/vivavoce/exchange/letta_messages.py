@@ -33,7 +33,7 @@ OTHERS = (
     *("hidden_reasoning_message", "event_message", "internal_message", "summary_message"),
     *("usage_statistics", "stop_reason", "ping"),
 )
-"""Kinds of rows that are no part of a conversation."""
+"""Kinds of rows that are not part of a conversation."""
 _READ = ("message_type", "date", "name", "content", "reasoning", "tool_call", "tool_calls", "tool_return")
 _READ_OF_RESULTS = (*_READ, "tool_returns", "tool_call_id", "status")
 
@@ -75,7 +75,7 @@ def _parts(message: Message) -> Iterator[tuple[str, dict[str, Any]]]:
 def read_letta(rows: Sequence[Any], loss: Loss) -> list[Message]:
     """Return our messages of rows; what the assistant thought, said and called in one step is one message.
 
-    Rows that are no part of the conversation are kept in the metadata of the next message.
+    Rows that are not part of the conversation are kept in the metadata of the next message.
 
     Raises:
         Unreadable: a row is not a message, or of a kind that may hold words and is not known here.
@@ -159,7 +159,7 @@ def _take(row: Row, index: int, messages: list[Message], loss: Loss) -> bool:
             return False
         case kind:
             next_step = "take it out, if it holds nothing that was said"
-            raise Unreadable(f"no message of Letta has the type '{str(kind)[:80]}'; {next_step}")
+            raise Unreadable(f"unknown Letta message type '{str(kind)[:80]}'; {next_step}")
     return True
 
 

@@ -169,7 +169,7 @@ def _result(item: Row) -> Message:
 
 
 def _history(record: Record) -> Record:
-    """Return a report as what stands beside its history, with the session as the id."""
+    """Return a report as what stands next to its history, with the session as the id."""
     report = record.fields or {}
     history = fields_in(report.get("chat_history")).get("items")
     if not isinstance(history, list):

@@ -71,7 +71,9 @@ def check_marks(messages: Sequence[Message]) -> None:
         return
     for place, message in enumerate(messages):
         if message.mark is None and message.role == "user":
-            raise ValueError(f"message {place} has no 'session', and others have; give one to each message of a user")
+            raise ValueError(
+                f"message {place} has no 'session', but others have one; add one to each message of a user"
+            )
     if known[0].number != 1:
         raise ValueError(f"the first session is number {known[0].number}; sessions count from 1")
     for before, after in pairwise(known):
@@ -96,7 +98,7 @@ def _check_names(marks: Sequence[SessionMark]) -> None:
     for mark in dict.fromkeys(marks):
         if (mark.user is None) != (marks[0].user is None):
             without = mark.number if mark.user is None else marks[0].number
-            raise ValueError(f"session {without} has no 'user', and others have; name the user of each")
+            raise ValueError(f"session {without} has no 'user', but others have one; name the user of each")
         if mark.user is None:
             continue
         if not mark.user.strip() or len(mark.user) > LONGEST_NAME or not mark.user.isprintable():
@@ -104,9 +106,9 @@ def _check_names(marks: Sequence[SessionMark]) -> None:
         known = first.setdefault(fold(mark.user), mark)
         if known.user != mark.user:
             raise ValueError(
-                f"sessions {known.number} and {mark.number} are of '{known.user}' and '{mark.user}', which differ in "
-                "case, spaces, or encoding only; write the name of one person one way, and give another person another "
-                "name"
+                f"sessions {known.number} and {mark.number} are of '{known.user}' and '{mark.user}', which "
+                "differ only in case, spaces, or encoding; spell one person's name the same way, or give "
+                "different people different names"
             )
 
 
@@ -126,9 +128,7 @@ def _listed(given: object) -> list[Mapping[str, Any]]:
 def _check_alone(row: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> None:
     for name in (*_SAID, "ground_truth", "reference_tool_calls", "secrets"):
         if row.get(name) is not None:
-            raise ValueError(
-                f"a row with 'sessions' has no '{name}' of its own; write it into the session that it is of"
-            )
+            raise ValueError(f"a row with 'sessions' cannot have its own '{name}'; write it into a session")
     own, theirs = row.get("expect"), any(session.get("expect") is not None for session in sessions)
     if isinstance(own, list) or (own is not None and theirs):
         rule = "a list of turns in a session, or in the row a mapping such as {all: [...]} for all sessions"
@@ -199,9 +199,9 @@ def _secrets(sessions: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
             continue
         texts = cast("list[object]", given) if isinstance(given, list) else [given]
         if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise ValueError(f"session {number}: 'secrets' is a list of texts that are for its user only")
+            raise ValueError(f"session {number}: 'secrets' must be a list of texts")
         if session.get("user") is None:
-            raise ValueError(f"session {number} has 'secrets' and no 'user'; name whose they are")
+            raise ValueError(f"session {number} has 'secrets' but no 'user'; name their user")
         found.setdefault(str(session["user"]), []).extend(cast("list[str]", texts))
     return found
 

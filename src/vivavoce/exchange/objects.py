@@ -182,8 +182,10 @@ def _read(format_: Format, record: Any) -> Row:
     lost = [entry for entry in loss.entries() if entry.kind in LOSSES]
     if len(rows) != 1 or any(entry.kind == "broken" for entry in lost):
         what = "; ".join(entry.what for entry in lost) or f"{len(rows)} conversations in one"
-        raise UsageError(f"not to be read as {format_.title}: {what}")
+        raise UsageError(f"cannot read this as {format_.title}: {what}")
     if lost:
         told = "; ".join(f"{entry.kind}: {entry.count} × {entry.what}" for entry in lost)
-        warnings.warn(f"a conversation of {format_.title} is not whole: {told}", LossWarning, stacklevel=2)
+        warnings.warn(
+            f"a conversation in the format {format_.title} was read with losses: {told}", LossWarning, stacklevel=2
+        )
     return rows[0]

@@ -1,7 +1,7 @@
 """The items of OpenAI's Responses API: requests (`input`), responses (`output`), and lists of items.
 
 An answer and the calls after it are one message of ours. Calls of the tools that run at OpenAI are shown where the item
-has what was called and what came back; other items (reasoning, searches) are kept beside the next message, and what a
+has what was called and what came back; other items (reasoning, searches) are kept next to the next message, and what a
 file search found is its `retrieval_context`.
 Source: the Responses reference of OpenAI's API, and the types of its Python package.
 """
@@ -93,7 +93,7 @@ class _Reader:
         self._agent: str | None = None
 
     def instructions(self, text: str) -> None:
-        """Take what an endpoint was told beside the items."""
+        """Take what an endpoint was told next to the items."""
         self.messages.append({"role": "system", "content": text, "metadata": {NAME: {"beside": True}}})
 
     def item(self, item: Any, index: int) -> None:
@@ -252,7 +252,7 @@ def _refusal(content: Any) -> str | None:
 
 
 def _of_answer(content: Any) -> Row:
-    """Return what is beside the text of an answer that is a single part of nothing but text, as most are."""
+    """Return what is next to the text of an answer that is a single part of nothing but text, as most are."""
     match content:
         case [{"type": "output_text", "text": str(), **others}]:
             return {"part": others}

@@ -22,7 +22,7 @@ def wire(messages: list[Message]) -> list[Message]:
 
 
 def tools_of(row: Row) -> dict[str, list[Row]]:
-    """Return the descriptions of tools that are kept with a conversation, as they stand beside messages."""
+    """Return the descriptions of tools that are kept with a conversation, as they stand next to messages."""
     metadata: object = row.get("metadata")
     tools: object = cast("Row", metadata).get("tools") if isinstance(metadata, dict) else None
     listed = cast("list[Any]", tools) if isinstance(tools, list) else []

@@ -136,7 +136,7 @@ def _decode(data: bytes, at: int, end: int, message: str, depth: int) -> dict[st
         number, wire = tag >> 3, tag & 7
         field = fields.get(number)
         if field is not None and wire != field.wire:
-            raise BrokenProtobuf(f"field {number} of a {message} has wire type {wire}, and not {field.wire}")
+            raise BrokenProtobuf(f"field {number} of a {message} has wire type {wire}, expected {field.wire}")
         raw: Any
         if wire == _VARINT:
             raw, at = _number(data, at, end)

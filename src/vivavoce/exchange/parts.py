@@ -151,7 +151,7 @@ def _result(part: Row, role: str) -> Message:
 
 
 def as_text(value: Any) -> str:
-    """Return what a tool returned as a text: JSON, where it is none."""
+    """Return what a tool returned as text, or as JSON if it is not text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -216,7 +216,7 @@ def _call(call: Row) -> Row:
 
 
 def parsed(value: Any) -> Any:
-    """Return what a text of JSON holds; a text that is none, and any other value, as it is."""
+    """Return what a text of JSON holds; a text that is not one, and any other value, as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return parse(value)

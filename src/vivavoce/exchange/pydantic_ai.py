@@ -38,7 +38,7 @@ _WRITTEN_OUTCOMES = {"failed": "failed", "refused": "denied"}
 
 
 def _parts(item: Any) -> list[Row] | None:
-    """Return the parts of a message, None if it is none."""
+    """Return the parts of a message, None if it is not one."""
     if not isinstance(item, Mapping) or cast("Row", item).get("kind") not in ("request", "response"):
         return None
     parts = cast("Row", item).get("parts")

@@ -1,7 +1,7 @@
 """Ragas' samples: conversations in `user_input`, or a question with its `response`, and what is known about them.
 
 Messages have a `type` and a text; calls have `name` and `args`. Ragas passes over keys that it does not know: ours
-stand beside its own and come back. Columns of Ragas 0.1 are read by their names and written by those of 0.2. A file
+stand next to its own and come back. Columns of Ragas 0.1 are read by their names and written by those of 0.2. A file
 holds samples of one kind, that of the first.
 Source: `SingleTurnSample`, `MultiTurnSample` and `EvaluationDataset` of ragas 0.4, and what `to_jsonl` of it writes.
 """
@@ -139,7 +139,7 @@ def _listed(column: str, value: Any) -> Any:
     try:
         return parse(value)
     except BrokenJson as error:
-        raise Unreadable(f"column '{column}' holds JSON, and this cell is none; write JSONL or Parquet") from error
+        raise Unreadable(f"column '{column}' must be JSON, but this cell is not; write JSONL or Parquet") from error
 
 
 def _known(given: Row) -> Row:

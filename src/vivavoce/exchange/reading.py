@@ -132,7 +132,7 @@ def read(source: Path | Sequence[Path], format_: Format, loss: Loss) -> Iterator
         UsageError: a file cannot be opened, or the format cannot be read.
     """
     if format_.read is None:
-        raise UsageError(f"{format_.title} is a format that is written only")
+        raise UsageError(f"the format {format_.title} can only be written")
     files = [source] if isinstance(source, Path) else list(source)
     loss.format, loss.conversation = format_.title, None
     for place, row in format_.read(_records(files, format_, loss, several=len(files) > 1), loss):

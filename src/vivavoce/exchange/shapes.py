@@ -20,7 +20,7 @@ _EARLIEST = datetime(1980, 1, 1, tzinfo=UTC).timestamp()
 
 
 def seconds(value: Any) -> float | None:
-    """Return a point of time as seconds since 1970, None for what is none, or is 0 and so was never set."""
+    """Return a time as seconds since 1970; None for anything else, and for 0, which was never set."""
     if isinstance(value, str):
         text = value.strip()
         try:
@@ -43,7 +43,7 @@ def seconds(value: Any) -> float | None:
 
 @lru_cache(maxsize=1024)  # a conversation names each of its times more than once
 def iso(time: float | None) -> str | None:
-    """Return seconds since 1970 as an ISO text in UTC, None if that is no date."""
+    """Return seconds since 1970 as an ISO text in UTC, None if that is not a date."""
     if time is None or time < _EARLIEST:
         return None
     try:
@@ -185,12 +185,12 @@ def items_in(value: Any) -> list[Any]:
 
 
 def objects_in(value: Any) -> list[Fields]:
-    """Return the objects of a list; what is none is left out."""
+    """Return the objects of a list; anything else is left out."""
     return [cast("Fields", item) for item in items_in(value) if isinstance(item, dict)]
 
 
 def texts_in(value: Any) -> list[str]:
-    """Return the texts of a list that say something; what is none is left out."""
+    """Return the texts of a list that say something; anything else is left out."""
     return [item for item in items_in(value) if isinstance(item, str) and item.strip()]
 
 

@@ -113,7 +113,7 @@ def _member(place: Place, span: Row) -> Member:
 
 
 def _spans(fields: Row) -> Iterable[Row] | None:
-    """Return the spans of a record in our shape, None if it is no record of spans."""
+    """Return the spans of a record in our shape, None if it is not a record of spans."""
     if isinstance(
         resources := _first(fields, "resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches"), list
     ):

@@ -54,7 +54,7 @@ class Step:
         result: what the tool returned, None if that is unknown.
         passages: what was looked up.
         continues: whether only what is new went in, because the model's side keeps the history.
-        about: what is known of it beside that: model, usage, cost, an error.
+        about: what is known of it in addition to that: model, usage, cost, an error.
     """
 
     trace: str

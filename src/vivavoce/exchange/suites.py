@@ -53,9 +53,7 @@ def translate(path: Path, name: str | None, loss: Loss) -> tuple[SuiteFormat, Su
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}", path)) from error
     if name is not None and name not in _MODULES:
-        raise UsageError(
-            f"no suites of '{name}' can be translated{did_you_mean(name, _MODULES)}: {', '.join(_MODULES)}"
-        )
+        raise UsageError(f"cannot translate suites of '{name}'{did_you_mean(name, _MODULES)}: {', '.join(_MODULES)}")
     for known in suite_formats():
         if name == known.name or (name is None and known.fits(path, text)):
             loss.format = known.title

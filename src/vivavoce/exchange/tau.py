@@ -44,7 +44,7 @@ def _is_simulation(fields: Row) -> bool:
 
 
 def _is_head(fields: Row) -> bool:
-    """Whether it is what stands beside a folder of simulations."""
+    """Whether it is what stands next to a folder of simulations."""
     return {"tasks", "info", "simulation_index"} <= fields.keys()
 
 
@@ -54,7 +54,7 @@ def _fits(record: Record) -> bool:
 
 
 def _records(path: Path) -> Iterator[Record | Problem]:
-    """Yield each simulation, also where each is a file in the folder beside `results.json`."""
+    """Yield each simulation, also where each is a file in the folder next to `results.json`."""
     for record in scan_records(path, _LISTS):
         if isinstance(record, Problem) or not _is_head(record.fields or {}):
             yield record

@@ -2,7 +2,7 @@
 
 A model is given the whole history with every call, so most messages occur in many steps; each is kept once. A call that
 goes on from where another ended belongs to the same line of talk. The line that answers the user is the conversation;
-what stands beside it (a title made up, an agent asked by another) is kept apart.
+what stands next to it (a title made up, an agent asked by another) is kept apart.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ class Line:
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of talk of a trace so far: a call is compared with those alone that it can go on with."""
+    """The lines of talk of a trace so far: a call is compared with those alone that it can continue with."""
 
     every: list[Line] = field(default_factory=no_items)
     _by_tie: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
     _places: dict[int, int] = field(default_factory=dict[int, int])
 
     def near(self, call: Line, step: Step) -> Iterator[tuple[Line, bool]]:
-        """Yield the lines that a call may go on with, the one that ended last first, and whether a tie says so."""
+        """Yield the lines that a call may continue with, the one that ended last first, and whether a tie says so."""
         tied = {place for tie in set(call.prints) for place in self._by_tie.get(tie, ())}
         of_any = step.continues or (step.agent is not None and call.system is not None)
         if of_any or (call.messages and call.messages[0]["role"] == "tool"):
@@ -122,7 +122,7 @@ class Lines:
 
 @dataclass(slots=True)
 class Assembled:
-    """A conversation, and the lines of talk beside it."""
+    """A conversation, and the lines of talk next to it."""
 
     messages: list[Message]
     beside: list[list[Message]]
@@ -152,7 +152,7 @@ def assembled(steps: Sequence[Step], loss: Loss) -> Assembled:
 
 
 def _append(whole: Line, main: Line, loss: Loss) -> None:
-    """Go on with the conversation of the traces before."""
+    """Continue the conversation of the traces before."""
     known = whole.known(main.first_call()) or 0
     if known:
         loss.repeated("messages of the history", known)
@@ -353,7 +353,7 @@ def _has_words(message: Message) -> bool:
 
 StepsOf = Callable[[list[Member], Loss], list[Step]]
 RowOf = Callable[[list[Member], Loss], Row]
-"""Returns what a row has beside the messages: labels, tags, metadata."""
+"""Returns what a row has in addition to the messages: labels, tags, metadata."""
 
 NO_WORDS = "a trace has no messages: what is said was not recorded"
 

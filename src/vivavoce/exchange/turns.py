@@ -80,7 +80,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "tool_calls": ("toolcalls",),
     "tool_call_id": ("toolcallid",),
 }
-"""By what a message has, the names of columns that mean it, without case and without what is no letter or digit."""
+"""By what a message has, the names of columns that mean it, without case and without what is not a letter or digit."""
 COLUMNS = tuple(_NAMES)
 _FEW = 2
 """Values that a column of conversations has at least, where a file holds several."""

@@ -35,7 +35,7 @@ _STEP: Row = {"type": "step-start"}
 
 
 def _parts(item: Any) -> list[Row] | None:
-    """Return the parts of a message, None if it is none."""
+    """Return the parts of a message, None if it is not one."""
     if not isinstance(item, Mapping):
         return None
     held = cast("Row", item)

@@ -38,11 +38,11 @@ def json_members(path: Path, *names: str) -> Iterator[tuple[str, Any] | Problem]
         try:
             archive = ZipFile(file)
         except (BadZipFile, OSError, ValueError) as error:
-            yield Problem(f"is no whole zip archive: {error}", path)
+            yield Problem(f"is not a complete zip archive: {error}", path)
             return
         size, unfolded = path.stat().st_size, sum(info.file_size for info in archive.infolist())
         if unfolded > max(_LARGEST, size * _UNFOLDS):
-            yield Problem(f"unfolds from {size:,} to {unfolded:,} bytes, which no log does", path)
+            yield Problem(f"expands from {size:,} to {unfolded:,} bytes, more than any log does", path)
             return
         for info in archive.infolist():
             if info.filename.startswith(names) and info.filename.endswith(".json"):

@@ -15,7 +15,7 @@ _MAX_CHARS = 255
 
 
 def names_file(text: str, base: Path) -> bool:
-    """Return whether a text is no more than the name or address of a file; one of any name may stand in `base`."""
+    """Return whether a text is no more than the name or address of a file; one of any name may be in `base`."""
     word = text.strip()
     if not word or len(word) > _MAX_CHARS or "\n" in word:
         return False

@@ -136,7 +136,7 @@ def hf_rows(dataset: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of one split of a Hugging Face dataset, or of one that streams, as `parquet_rows` does.
 
     Raises:
-        ValueError: it is no such thing, or a column holds what JSON cannot.
+        ValueError: it is not such a thing, or a column holds what JSON cannot.
     """
     for row in dataset:
         if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -63,12 +63,12 @@ class JsonDocument:
         else:
             yield self._line, self._value()
         if self._skip():
-            raise self._broken("there is something after the end")
+            raise self._broken("there is text after the end")
 
     def _object_items(
         self, lists: tuple[tuple[str, ...], ...], above: tuple[str, ...]
     ) -> Generator[tuple[int, Any], None, bool]:
-        """Yield the items of the first list that is there, keep what stands beside it, and return whether it was."""
+        """Yield the items of the first list that is there, keep what stands next to it, and return whether it was."""
         self._at += 1
         found, keys = False, set[str]()
         more = self._skip() != "}"

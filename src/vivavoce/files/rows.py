@@ -38,7 +38,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     if suffix.lower() not in SUFFIXES:
         received = f"'{suffix}'" if suffix else "a name without one"
         raise UsageError(
-            Problem(f"the format is told by the suffix, {', '.join(SUFFIXES)}; got {received}", Path(path))
+            Problem(f"the file extension must be one of {', '.join(SUFFIXES)}; got {received}", Path(path))
         )
     return SUFFIXES[suffix.lower()]
 

@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """Provide a temporary path beside `path`, and move the written file into place if there was no error.
+    """Provide a temporary path next to `path`, and move the written file into place if there was no error.
 
     A pipe or a device is written to as it is.
 

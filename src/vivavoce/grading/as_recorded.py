@@ -35,7 +35,7 @@ _SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A conversation beside a recorded one: how many turns are the same, and the first difference, None for none."""
+    """A conversation next to a recorded one: how many turns are the same, and the first difference, None for none."""
 
     recorded: RecordedConversation
     same: int

@@ -160,7 +160,7 @@ class Judged(Asked):
 
     @property
     def procedure(self) -> Asked:
-        """The question about any sentence: the sentence itself stands in the row."""
+        """The question about any sentence: the sentence itself is in the row."""
         return Judged(judged="…", absence=self.absence)
 
     def missed(self, result: MetricResult) -> str:
@@ -170,7 +170,7 @@ class Judged(Asked):
 
 def _named(name: str) -> str:
     if name == OWN:
-        raise ValueError(f"'{OWN}' is the metric of these assertions; write them here")
+        raise ValueError(f"'{OWN}' is the metric of these assertions; write the assertions here")
     if name.endswith((".yaml", ".yml")) or ".py:" in name:
         raise ValueError(f"a row names a metric by its name, not by a file; write '{name}' under graders of the suite")
     try:

@@ -199,7 +199,7 @@ def _exactly(value: Any, check: ValidatorFunctionWrapHandler) -> float:
 
 
 class Assertion(BaseModel, ABC):
-    """Fields of every assertion: how much it counts beside the others, and whether a miss only warns."""
+    """Fields of every assertion: how much it counts next to the others, and whether a miss only warns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -443,7 +443,7 @@ class JsonSchema(OfAnswer):
 
 
 class Latency(Assertion):
-    """The target takes at most so many seconds for the turn, or for each turn of the conversation."""
+    """The target takes at most this many seconds for the turn, or for each turn of the conversation."""
 
     latency: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 
@@ -567,7 +567,7 @@ def _state_of(scene: Scene) -> Mapping[str, JsonValue]:
             "give the row a state, which a target of kind openai or function changes; "
             "where a recording answers the tools, it is known after the recorded calls alone"
         )
-        raise GraderFault(f"the state cannot be checked: nothing says what it is; {hint}", kind="missing")
+        raise GraderFault(f"the state cannot be checked: the target does not report it; {hint}", kind="missing")
     return scene.view.state
 
 

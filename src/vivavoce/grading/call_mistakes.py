@@ -61,12 +61,12 @@ def wrong_calls(options: CallOptions, known: KnownTools) -> Iterator[CallMistake
             is_close = bool(get_close_matches(tool, names, n=1, cutoff=cutoff))
             if names and tool not in names and (options.expects or known.offered or is_close):
                 who = "no row expects the tool" if options.expects else "no conversation calls the tool"
-                yield CallMistake(option, f"{who} '{tool}', and no target has it{did_you_mean(tool, names)}")
+                yield CallMistake(option, f"{who} '{tool}', which no target has{did_you_mean(tool, names)}")
     if not options.expects:
         return
     tools = names.intersection(options.only) if options.only is not None else known.expected
     if known.expected and not tools.difference(options.ignore):
-        yield CallMistake("", "only and ignore leave none of the calls that rows expect, so nothing would be compared")
+        yield CallMistake("", "only and ignore exclude all calls that rows expect, so nothing would be compared")
     elif known.references and options.is_always_true_without_calls and not any(map(options.counts, known.expected)):
         message = f"no row expects a call, and mode {options.mode} is true of any calls then; write mode: strict"
         yield CallMistake("mode", message)

@@ -59,7 +59,9 @@ def _call(value: Any) -> Any:
 
 def _plain_name(name: str) -> str:
     if "*" in name:
-        raise ValueError(f"'{name}' is the name of no tool; names with * are for rules: {{metric: rule, config: …}}")
+        raise ValueError(
+            f"'{name}' cannot be the name of a tool; names with * are for rules: {{metric: rule, config: …}}"
+        )
     return name
 
 
@@ -130,7 +132,7 @@ class Calls(Assertion):
     def _agents_beside_others(self) -> Self:
         if self.mode != "superset" and any(one.agent for one in self.calls):
             raise ValueError(
-                f"a call of an agent may stand among others; leave out mode, or write rules; got {self.mode}"
+                f"an agent's call can be among other calls; leave out mode, or write rules; got {self.mode}"
             )
         return self
 

@@ -94,7 +94,7 @@ class Either(Assertion):
         return f"any of: {'; '.join(one.wording for one in self.any)}"
 
     def held(self, scene: Scene) -> Held:
-        """Check every one; the best decides, also beside one that cannot be decided.
+        """Check every one; the best decides, also next to one that cannot be decided.
 
         Raises:
             GraderFault: one cannot be decided, and no other holds.
@@ -215,7 +215,7 @@ def _of_one_kind(value: Any) -> Any:
 
 
 def _malformed(keys: Sequence[str]) -> ValueError:
-    """Return what is wrong with a mapping of these keys, which is no assertion."""
+    """Return what is wrong with a mapping of these keys, which is not an assertion."""
     kinds = [key for key in keys if key in KINDS]
     if len(kinds) > 1:
         return ValueError(f"has two assertions, {kinds[0]} and {kinds[1]}; write a list, or {{all: [...]}}")
@@ -364,7 +364,7 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
         rule = "the state is that at the end; write it at the last turn, or in a mapping such as {all: [...]}"
         raise UsageError(*(f"expect.{one.turn}: {rule}" for one in early))
     if not expected:
-        raise UsageError("expect: no turn has an assertion; remove expect, or write one")
+        raise UsageError("expect: no turn has an assertion; remove expect, or write an assertion")
     return _with_whole_severities(expected)
 
 
@@ -426,7 +426,7 @@ def _with_whole_severities(expected: list[Expected]) -> list[Expected]:
     for one in expected:
         if any(map(_has_severity, _parts_of(one.assertion))):
             place = "expect" if one.turn is None else f"expect.{one.turn}"
-            raise UsageError(f"{place}: severity belongs beside all, any or not, which holds or is missed as a whole")
+            raise UsageError(f"{place}: severity belongs next to all, any or not, which passes or fails as a whole")
     return expected
 
 

@@ -260,7 +260,7 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
         UsageError: a marker is empty, or a pattern has no group of that number.
     """
     if options.get("marker") == "":
-        raise UsageError(f"'{name}': marker is empty; expected the text after which the answer stands")
+        raise UsageError(f"'{name}': marker is empty; expected the text before the answer")
     if "pattern" in options:
         groups, group = expression(options["pattern"]).groups, options.get("group", 0)
         if not 0 <= group <= groups:

@@ -294,7 +294,7 @@ def _from_mapping(fields: dict[str, Any], name: str) -> GradeResult:
     """Return a grade given as a dict; `passed` alone is a score of 1 or 0.
 
     Raises:
-        GraderFault: the score is no number, or `passed` is no bool.
+        GraderFault: the score is not a number, or `passed` is not a bool.
         ValueError: a field is unknown or wrong.
     """
     for field, wanted in (("score", "a number"), ("passed", "true or false")):

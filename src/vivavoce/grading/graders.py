@@ -133,7 +133,7 @@ def json_schema(case: Case, *, schema: JsonSchema | None = None) -> Score:
         try:
             check_test_schema(expected)
         except UsageError as error:
-            raise GraderFault(f"the ground truth is no schema for a test: {error}", kind="options") from error
+            raise GraderFault(f"the ground truth is not a usable schema: {error}", kind="options") from error
     return _verdict(misfits(case.submission, expected))
 
 

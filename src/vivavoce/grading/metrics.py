@@ -254,7 +254,7 @@ class MetricScore:
         result = await self.metric.measured(metric_input(case.sample, measured, view.seconds, **known))
         if result.state == "scored" and result.value is None and result.measured is None:
             got = shorten(repr(result.raw), 80)
-            message = f"{self.metric.name} gave {got}, which is not a score of the kind it states"
+            message = f"{self.metric.name} returned {got}, which does not match its score_type"
             return failed(Failure(blame="grader", kind="format", message=message), usage=result.usage)
         if self.by_threshold and result.raw is not None:
             return changed(result, {"passed": self.metric.config.passes(result.raw)})

@@ -183,7 +183,7 @@ def mismatches(text: str, pattern: str) -> str:
     """Say that a regular expression matches nowhere in a text.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not one.
         GraderFault: it takes too long.
     """
     return "" if expression(pattern).found_in(text) else f"does not match /{pattern}/"

@@ -180,7 +180,7 @@ class Weighted(Composition):
         self.weights = dict(zip([part.name for part in self.parts], weights.values(), strict=True))
         for part, weight in self.weights.items():
             if not (weight > 0 and math.isfinite(weight)):
-                raise UsageError(f"{name}: a weight is a number above 0; {part} has {weight}")
+                raise UsageError(f"{name}: a weight must be a number above 0; {part} has {weight}")
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -93,7 +93,7 @@ class MetricConfig(BaseModel):
 
     def _unfit(self, raw: Raw) -> GraderFault:
         name, score_text = self.name or self.class_name or "the metric", shorten(repr(raw), 80)
-        return GraderFault(f"{name} gave {score_text}, which is not a score of the kind it states", kind="format")
+        return GraderFault(f"{name} returned {score_text}, which does not match its score_type", kind="format")
 
     def passes(self, score: Raw) -> bool | None:
         """Say whether a score passes, None where the configuration does not say what does."""

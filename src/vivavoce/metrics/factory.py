@@ -302,7 +302,7 @@ def _config(how: Choice, base: Path) -> dict[str, Any]:
     options |= how.get("config", {})
     for option in ("model", "settings"):
         if option in options:
-            raise UsageError(f"{option} stands beside config, not in it")
+            raise UsageError(f"{option} belongs next to config, not in it")
     if "prompt_path" in options:
         options["prompt"] = base / str(options.pop("prompt_path"))
     return options

@@ -292,9 +292,9 @@ def _parted(members: Sequence[_Member]) -> tuple[Sequence[_Member], Sequence[_Me
 def _joinable(metric: BaseMultiTurnMetric) -> tuple[BaseMultiTurnMetric, Manner]:
     """Return a metric and how it asks."""
     if metric.manner is None:
-        raise UsageError(f"{metric.name} is a {type(metric).__name__}, which cannot be joined; give it on its own")
+        raise UsageError(f"{metric.name} is a {type(metric).__name__}, which cannot be joined; use it separately")
     if not metric.stepwise or metric.manner.calls > 1:
-        raise UsageError(f"{metric.name} judges in a way of its own and cannot be joined; give it on its own")
+        raise UsageError(f"{metric.name} has its own judging steps and cannot be joined; use it separately")
     if not _NAME.fullmatch(metric.name):
         raise UsageError(f"'{metric.name}' cannot name a part of an answer; use letters, digits, _ and -")
     return metric, metric.manner
@@ -303,13 +303,11 @@ def _joinable(metric: BaseMultiTurnMetric) -> tuple[BaseMultiTurnMetric, Manner]
 def _check_alike(one: tuple[BaseMultiTurnMetric, Manner], other: tuple[BaseMultiTurnMetric, Manner]) -> None:
     (first, manner), (second, differing) = one, other
     if first.model and second.model and identity_of(first.model) != identity_of(second.model):
-        raise UsageError(f"{first.name} and {second.name} cannot be asked jointly, for their models differ")
+        raise UsageError(f"{first.name} and {second.name} cannot be joined: their models differ")
     for name in ("shown", "scope", "window", "tokens", "overlap", "settings", "trial"):
         mine, theirs = getattr(manner, name), getattr(differing, name)
         if mine != theirs:
-            raise UsageError(
-                f"{first.name} and {second.name} cannot be asked jointly, for their {name} differ: {mine}, {theirs}"
-            )
+            raise UsageError(f"{first.name} and {second.name} cannot be joined: their {name} differ: {mine}, {theirs}")
 
 
 def _joined(question: Question, request: Request) -> Question:

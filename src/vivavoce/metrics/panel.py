@@ -202,10 +202,10 @@ def seat_of(metric: JudgedMetric, model: Model | None, trial: int) -> JudgedMetr
 
 def _check(name: str, votes: int, judges: Sequence[Model | None]) -> None:
     if votes < 1 or votes * len(judges) < 2:
-        raise UsageError(f"a panel has at least 2 votes; {name} would be asked {max(votes, 0) * len(judges)} times")
+        raise UsageError(f"a panel has at least 2 votes; {name} would have {max(votes, 0) * len(judges)}")
     for judge, times in Counter(identity_of(judge) for judge in judges if judge).items():
         if times > 1:
-            raise UsageError(f"{judge} sits on the panel {times} times; ask it more often with votes=")
+            raise UsageError(f"{judge} is on the panel {times} times; give it more votes with votes=")
 
 
 VoteRule = Literal["majority", "all"]

@@ -301,15 +301,15 @@ def _track(metric: BaseMultiTurnMetric, every: int, metric_input: MultiTurnEvalu
     if metric.stepwise and manner is not None and manner.scope != "conversation":
         if metric.first_decides(metric_input):
             raise UsageError(
-                f"{metric.name} cannot judge by {manner.scope} while a conversation grows: the first one would "
-                "decide what is looked for in all; give outcomes=, or judge the conversation"
+                f"{metric.name} cannot judge by {manner.scope} while a conversation grows: the first "
+                f"{manner.scope} would define the outcomes of all; give outcomes=, or judge the conversation"
             )
         return _ByPiece(metric)
     for part in asking(metric):
         if part.manner is not None and part.manner.scope != "conversation":
             raise UsageError(
-                f"{metric.name} would be asked about every turn again with each new one, for {part.name} judges by "
-                f"{part.manner.scope}; give {part.name} itself"
+                f"{metric.name} would judge every turn again with each new turn, because {part.name} judges "
+                f"by {part.manner.scope}; use {part.name} directly"
             )
     return _Whole(metric, every)
 

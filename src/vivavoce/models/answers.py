@@ -83,7 +83,7 @@ def read_whole(text: str) -> object:
 
 
 def _is_quoted(around: list[str]) -> bool:
-    """Say whether an object stands in quotation marks between words, as what somebody else wrote does."""
+    """Say whether an object is in quotation marks between words, as what somebody else wrote does."""
     says_more = any(any(map(str.isalnum, _FENCE.sub("", part))) for part in around)
     return says_more and any(part.endswith(_QUOTES) and not part.endswith("```") for part in around[:-1])
 

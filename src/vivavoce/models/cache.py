@@ -90,7 +90,7 @@ def decode_reply(text: str) -> ModelReply:
     try:
         said, parsed, usage = data["text"], data["parsed"], data["usage"]
         if not isinstance(said, str) or not isinstance(parsed, dict | None):
-            raise ValueError("the text must be text, and what is parsed an object")
+            raise ValueError("the reply must be text, and its parsed value an object")
         return ModelReply(
             text=said,
             parsed=cast("dict[str, Any] | None", parsed),
@@ -220,7 +220,9 @@ def read_replies(path: Path) -> Iterator[StoredReply]:
         message = f'is not a file of replies: its first line is not {{"{_HEAD}": {FORMAT}}}'
         raise UsageError(Problem(message, path, line))
     if version > FORMAT:
-        raise UsageError(Problem("is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line))
+        raise UsageError(
+            Problem("was written by a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line)
+        )
     for line, row in rows:
         try:
             yield _reply(row)
@@ -231,7 +233,7 @@ def read_replies(path: Path) -> Iterator[StoredReply]:
 def _reply(row: dict[str, Any]) -> StoredReply:
     key, model, created_at = row.get("key"), row.get("model"), row.get("created_at")
     if not isinstance(key, str) or not re.fullmatch("[0-9a-f]{32}", key):
-        raise ValueError(f"key: 32 hexadecimal digits are needed, got {key!r:.60}")
+        raise ValueError(f"key: expected 32 hexadecimal digits, got {key!r:.60}")
     if not isinstance(model, str):
         raise ValueError(f"model: a name is needed, got {model!r:.60}")
     if not isinstance(created_at, int | float) or isinstance(created_at, bool):

@@ -124,8 +124,8 @@ def get_default_model() -> Model:
     name = settings().judge
     if name is None:
         raise UsageError(
-            "no model is chosen: set the environment variable VIVAVOCE_JUDGE to the name of one, such as "
-            "openai:gpt-4.1-mini or ollama:llama3.1, or give a model"
+            "no model is configured: set the environment variable VIVAVOCE_JUDGE to a model name such as "
+            "openai:gpt-4.1-mini or ollama:llama3.1, or pass a model"
         )
     return open_model(name)
 

@@ -82,14 +82,14 @@ async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
     """Return a vector for each text, from whatever embedder, which is not asked for none.
 
     Raises:
-        ModelFault: it failed, or gave another number of vectors, vectors of two lengths, or what is no number.
+        ModelFault: it failed, or gave another number of vectors, vectors of two lengths, or what is not a number.
     """
     vectors = await embedder.embed(texts) if texts else []
     if len(vectors) != len(texts):
         raise ModelFault(f"{embedder.name} gave {len(vectors)} vectors for {len(texts)} texts", kind="format")
     if len({len(vector) for vector in vectors}) > 1 or not all(math.isfinite(x) for v in vectors for x in v):
         raise ModelFault(
-            f"{embedder.name} gave vectors that do not compare: of two lengths, or no numbers", kind="format"
+            f"{embedder.name} gave vectors that cannot be compared: different lengths, or not numbers", kind="format"
         )
     return vectors
 

@@ -94,10 +94,10 @@ def check_test_schema(schema: Mapping[str, Any]) -> None:
     if problems:
         raise UsageError(*problems)
     if not _demands(schema, schema, ()):
-        raise UsageError("the JSON schema demands nothing, so that every value fits it; add a type, or required keys")
+        raise UsageError("the JSON schema accepts every value; add a type, or required keys")
     for key, kind in _ONLY_FOR.items():
         if key in schema and not schema.keys() & _TYPED:
-            raise UsageError(f"the JSON schema has {key} and no type, so that other values fit it; add type: {kind}")
+            raise UsageError(f"the JSON schema has {key} but no type, so it accepts other values; add type: {kind}")
 
 
 _ONLY_FOR = {
@@ -113,7 +113,7 @@ _TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
 
 
 def ignored_keywords(schema: object) -> list[str]:
-    """Return the keywords in a JSON schema that nothing here knows and that are no extensions, sorted."""
+    """Return the keywords in a JSON schema that nothing here knows and that are not extensions, sorted."""
     return sorted({key for _, key in _unknown_keywords(schema) if not key.lower().startswith("x-")})
 
 

@@ -112,7 +112,7 @@ def model_folder() -> Path:
 def _checked(path: Path) -> bytes:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != HASHES[path.name]:
-        raise UsageError(f"{path} is not the file that the local embedder was made for; install the package anew")
+        raise UsageError(f"{path} is not the file that the local embedder expects; reinstall the package")
     return content
 
 

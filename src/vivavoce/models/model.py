@@ -192,7 +192,7 @@ class ModelReply:
 class Model(Protocol):
     """A language model; `name` is its name with its provider.
 
-    A model may have an `identity` beside its name: see `identity_of`.
+    A model may have an `identity` next to its name: see `identity_of`.
     """
 
     name: str

@@ -25,7 +25,7 @@ from vivavoce.wire.chat import WireJson
 def asked_again(answer: str, problem: str, untold: Schema | None = None) -> Sequence[AnyMessage]:
     """Return an answer and the request for a better one, which says what is wrong with it.
 
-    `untold` is a schema that stands in no message yet: an endpoint may accept it and never show it to the model.
+    `untold` is a schema that is in no message yet: an endpoint may accept it and never show it to the model.
     """
     words = _prompt("repair.txt").replace("{{ problem }}", problem)
     told = words if untold is None else f"{words}\n\n{schema_instruction(untold)}"
@@ -49,7 +49,7 @@ the schema in the prompt."""
 STRONGEST: Mode = "json_schema"
 PROMPTED: Mode = "prompted"
 IN_MESSAGES: frozenset[Mode] = frozenset(("json_object", "prompted"))
-"""The modes in which the model is sure to read the schema, for it stands in a message."""
+"""The modes in which the model is sure to read the schema, for it is in a message."""
 _NEXT: dict[Mode, Mode] = {"json_schema": "tool", "tool": "json_object", "json_object": "prompted"}
 _FORMAT = re.compile(r"response.?format|json.?(?:schema|object|mode)|structured.?output", re.IGNORECASE)
 _TOOLS = re.compile(r"tool|function", re.IGNORECASE)
@@ -139,7 +139,7 @@ def _form(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 IGNORED = 2
-"""Answers in a row in which the schema was ignored, after which it stands in the prompt."""
+"""Answers in a row in which the schema was ignored, after which it is in the prompt."""
 
 
 class KnownCapabilities(NamedTuple):

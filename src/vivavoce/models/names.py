@@ -86,7 +86,9 @@ def open_model(
     how: dict[str, Any] = {"settings": settings, "limits": limits, **pacing}
     if provider in _LIBRARY:
         if structured is not None:
-            raise UsageError(f"model '{name}': the way to structured answers is that of the provider; leave it out")
+            raise UsageError(
+                f"model '{name}': the provider decides how to request structured answers; leave that option out"
+            )
         library = _LIBRARY[provider]
         key = api_key or key_of(name, library.keys_in)
         access = lazy("vivavoce.models.providers.pydantic_ai.model:Access")(library.provider, model, key)

@@ -48,7 +48,7 @@ class OpenAIModel:
     `structured` is the way to ask for JSON. Unless it is given, the native `json_schema` is tried first, and a weaker
     one when the endpoint says that it does not know it. That is kept for this model at this address as long as the
     process lives, and so is that it knows no tools. An answer outside the schema gets one chance to be repaired; after
-    two answers in a row for which the schema had been ignored, it stands in the prompt.
+    two answers in a row for which the schema had been ignored, it is in the prompt.
 
     Failures that may pass are retried, up to `tries` (4) in all; each try holds a slot of `limiter`, waits for `rate`,
     and counts against `budget`. After five calls that failed alike for a reason that every call would meet, such as a
@@ -85,8 +85,8 @@ class OpenAIModel:
         self._price = price_of(self.name)
         if self._price is None and self._budget.limits_cost:
             raise UsageError(
-                f"the price of {self.name} is unknown, so its cost cannot be limited; state it in a JSON file that "
-                f"{VARIABLE} names, or limit the calls instead"
+                f"the price of {self.name} is unknown, so its cost cannot be limited; put it into a JSON file "
+                f"that {VARIABLE} names, or limit the calls instead"
             )
         self._connect = partial(ChatEndpoint, base_url, api_key, fault=ModelFault)
         self._endpoint = self._connect(limits)

@@ -1,4 +1,4 @@
-"""Prices of models: a dated table beside this file, and the user's own table, which takes precedence."""
+"""Prices of models: a dated table next to this file, and the user's own table, which takes precedence."""
 
 from __future__ import annotations
 

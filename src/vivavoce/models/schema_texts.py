@@ -52,7 +52,7 @@ def _translated(text: str) -> str:
         if token.startswith(r"\u{"):
             parts.append(f"\\U{int(token[3:-1], 16):08x}")
         elif in_class and token == "-" and (_is_set(before) or _is_set(after)):
-            parts.append(r"\-")  # between a class and another character, it is no range
+            parts.append(r"\-")  # between a class and another character, it is not a range
         elif len(token) == 3 and token.startswith(r"\c"):
             parts.append(f"\\x{ord(token[2]) % 32:02x}")
         elif len(token) == 2 and token[0] == "\\" and token[1].isalpha() and token[1] not in _ESCAPES:

@@ -35,7 +35,7 @@ _MAX_PROBLEMS = 8
 """Mismatches of one answer that are named, each in up to 300 characters."""
 
 
-@lru_cache(maxsize=256)  # some classes are made for one conversation, and must not be kept for ever
+@lru_cache(maxsize=256)  # some classes are made for one conversation, and must not be kept forever
 def class_schema(shape: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a class in the form that strict modes take: objects closed, every property required."""
     return cast("dict[str, Any]", _strict(shape.model_json_schema()))

@@ -67,4 +67,4 @@ def few_handles_note(concurrency: int) -> str | None:
     if fewer == concurrency:
         return None
     times = "1 conversation is" if fewer == 1 else f"{fewer} conversations are"
-    return f"only {handle_limit()} files may be open at a time, so at most {times} held at a time; see ulimit -n"
+    return f"only {handle_limit()} files may be open at a time, so at most {times} at a time; see ulimit -n"

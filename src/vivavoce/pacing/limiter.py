@@ -36,7 +36,7 @@ class RateLimit:
         self._timer: asyncio.TimerHandle | None = None
 
     async def acquire(self, tokens_estimate: float = 0.0) -> None:
-        """Wait until a request of about so many tokens may be sent."""
+        """Wait until a request of about this many tokens may be sent."""
         if not self._waiting and not self._wait(tokens_estimate):
             self._take(tokens_estimate)
             return
@@ -164,7 +164,7 @@ class Breaker:
         raise again from self._fault.__cause__
 
     def failed(self, fault: Fault) -> None:
-        """Take note of a call that failed for good; retries of one call are one call."""
+        """Take note of a call that failed permanently; retries of one call are one call."""
         if self.is_open or not _meets_everybody(fault):
             return
         same = self._fault is not None and _identity(fault) == _identity(self._fault)

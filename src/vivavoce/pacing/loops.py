@@ -294,7 +294,7 @@ class LoopThread:
             raise
 
     def run_within(self, coroutine: Coroutine[Any, Any, object], seconds: float) -> bool:
-        """Run a coroutine, and return whether it ended in so many seconds; what takes longer is left alone."""
+        """Run a coroutine, and return whether it ended in this many seconds; what takes longer is left alone."""
         begun = self.begin(coroutine)
         try:
             begun.result(seconds)

@@ -196,7 +196,7 @@ class PenelopeAgent:
         about = cast("About", {name: value for name, value in about.items() if value is not None})
         other = about.get("test_instructions")
         if instructions is not None and other is not None and instructions != other:
-            raise UsageError("instructions and test_instructions are the same thing, and differ")
+            raise UsageError("instructions and test_instructions are two names of one option, but their values differ")
         persona = about.get("persona")
         most, least = about.get("max_turns", self.max_turns), about.get("min_turns", self.min_turns)
         try:

@@ -59,9 +59,7 @@ class TestContext(BaseModel):
     @model_validator(mode="after")
     def _room(self) -> Self:
         if self.min_turns > self.max_turns:
-            raise ValueError(
-                f"min_turns is {self.min_turns} and max_turns {self.max_turns}; the least exceeds the most"
-            )
+            raise ValueError(f"min_turns is {self.min_turns}, which is more than max_turns, {self.max_turns}")
         return self
 
 

@@ -128,7 +128,7 @@ class CallsCovered(BaseModel):
 
 
 MOST_EXAMPLES = 5
-"""Recorded calls that were not made, of which so many are named."""
+"""Recorded calls that were not made, of which this many are named."""
 
 
 class RecordedGrade(BaseModel):
@@ -142,7 +142,7 @@ class RecordedGrade(BaseModel):
 
 
 class AsRecorded(BaseModel):
-    """A conversation beside what was recorded of its row.
+    """A conversation next to what was recorded of its row.
 
     `trial` and `target` are those of the recorded conversation, the nearest of `candidates`. The first `same` turns are
     as recorded. With the turn of the `difference` they are the ones that answer the same history: `comparable`, which

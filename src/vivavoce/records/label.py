@@ -120,7 +120,7 @@ class Label(BaseModel):
 class Decision(Label):
     """What `author` decided where labels of people differ: the answer that a judge is compared with there.
 
-    `blind` says that it was hidden who had said what. Labels stay beside it.
+    `blind` says that it was hidden who had said what. Labels stay next to it.
     """
 
     @field_validator("verdict")
@@ -230,7 +230,7 @@ CorrectionMethod = Literal["prediction_powered", "rogan_gladen"]
 
 
 class LabelledVerdict(BaseModel):
-    """What people say of a conversation, `good` or not, beside the judge's verdict, score and confidence.
+    """What people say of a conversation, `good` or not, next to the judge's verdict, score and confidence.
 
     `drawn` is how likely the conversation was drawn to be labelled, 1 where all were as likely; None where it was
     chosen in another way, such as by doubt, so that no rate can be estimated from it. `blind` says that the judge's
@@ -256,7 +256,7 @@ class LabelledVerdict(BaseModel):
 
 
 class Calibration(BaseModel):
-    """The labels of a run beside the verdicts of one judge.
+    """The labels of a run next to the verdicts of one judge.
 
     `fingerprint` is that of all that decides the judge's scores: labels correct the rates of scores that have the same
     one. `people` is how far those who gave them agree, where two or more labelled one conversation. What is not in

@@ -175,12 +175,14 @@ def read_recording(path: Path) -> Recording:
     rows = read_rows(path, "jsonl")
     line, first = next(rows, (0, dict[str, Any]()))
     if not line:
-        raise UsageError(Problem("is empty; write it with viva export RUN --format recordings", path, 1))
+        raise UsageError(Problem("is empty; create a recording with viva export RUN --format recordings", path, 1))
     version = first.get(HEAD)
     if not isinstance(version, int) or isinstance(version, bool):
         raise UsageError(Problem(f'is not a recording: its first line is not {{"{HEAD}": {FORMAT}}}', path, line))
     if version > FORMAT:
-        raise UsageError(Problem("is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line))
+        raise UsageError(
+            Problem("was written by a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line)
+        )
     calls: list[RecordedCall] = []
     replies: list[RecordedReply] = []
     turns: dict[tuple[str, str, int], int] = {}
@@ -198,7 +200,7 @@ def read_recording(path: Path) -> Recording:
     if not ended:
         raise UsageError(Problem("is cut off: its last line is missing; write it again with viva export", path, line))
     if not calls and not replies:
-        raise UsageError(Problem("has no answers: nothing was said or called in its run", path, line))
+        raise UsageError(Problem("has no answers: its run has no replies and no tool calls", path, line))
     head = _valid(RecordingHead, {key: value for key, value in first.items() if key != HEAD}, path, 1)
     return Recording(path.name, head, calls, replies)
 

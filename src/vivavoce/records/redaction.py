@@ -18,10 +18,10 @@ from typing import Any, cast
 from urllib.parse import quote, unquote
 
 MARK = "***"
-"""What stands in the place of a key."""
+"""What is in the place of a key."""
 
 SHORTEST = 8
-"""Characters that a key has at least; a shorter one could stand in any text by chance."""
+"""Characters that a key has at least; a shorter one could be in any text by chance."""
 _LONG = 16
 """Characters from which a key is cut whatever it looks like; a shorter one may be a word, as `not-needed` is."""
 _PLAIN = re.compile(r"[\W\d_]*|[A-Z]?[^\W\d_A-Z]+(?:[ '._-][A-Z]?[^\W\d_A-Z]+)*|[A-Z]+(?:[ '._-][A-Z]+)*")
@@ -93,7 +93,7 @@ _NAME_HINTS = ("key", "authorization", "token", "secret", "passw", "passphrase",
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys that are known by their value, each in every spelling in which it may stand in a record."""
+    """Keys that are known by their value, each in every spelling in which it may be in a record."""
 
     spellings: tuple[str, ...]
 
@@ -113,7 +113,7 @@ class Keys:
         return json.dumps(_in_each(json.loads(text), self.cut))
 
     def are_in(self, text: str) -> bool:
-        """Say whether one of them stands in a text."""
+        """Say whether one of them is in a text."""
         return any(spelling in text for spelling in self.spellings)
 
 
@@ -195,7 +195,7 @@ def _logins(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _spellings(key: str) -> set[str]:
-    """Return a key as it is, in an address, in JSON, and in JSON that stands in JSON."""
+    """Return a key as it is, in an address, in JSON, and in JSON that is in JSON."""
     plain = {key, quote(key, safe=""), quote(key)}
     once = plain | set(chain.from_iterable(map(_in_json, plain)))
     return once | set(chain.from_iterable(map(_in_json, once)))

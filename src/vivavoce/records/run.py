@@ -152,7 +152,7 @@ class Drawn(NamedTuple):
 
 
 class Stratum(BaseModel):
-    """Conversations that are alike in what they were told apart by: their number, and how many of them were drawn."""
+    """A stratum of a stratified sample: how many conversations it has, and how many were drawn."""
 
     model_config = ConfigDict(frozen=True)
 

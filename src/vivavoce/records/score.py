@@ -96,13 +96,13 @@ def shorten(text: str | None, limit: int = EVIDENCE_LIMIT) -> str | None:
 
 
 MOST_TOKENS = 100_000_000
-"""Tokens from which a report of one call is wrong: no model reads or writes so many at once."""
+"""Tokens from which a report of one call is wrong: no model reads or writes this many at once."""
 
 
 class Usage(BaseModel):
     """Tokens of one call or of many; `cost` is in US dollars, None when a price is unknown (never 0).
 
-    `cached_calls` counts answers from the cache, which are no calls and use nothing.
+    `cached_calls` counts answers from the cache, which are not calls and use nothing.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -128,7 +128,7 @@ class Usage(BaseModel):
         )
 
     def times(self, factor: float) -> Usage:
-        """Return the usage of so many times as much, in whole tokens and calls."""
+        """Return the usage of this many times as much, in whole tokens and calls."""
         counts = {name: round(value * factor) for name, value in dict(self).items() if name != "cost"}
         return Usage(**counts, cost=None if self.cost is None else self.cost * factor)
 

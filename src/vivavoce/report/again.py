@@ -23,7 +23,7 @@ def continuing(run: Run, options: Sequence[str] = ()) -> str:
     if is_watched(run):
         return "continue with: viva watch"
     if (folder := parts_of(run)) is not None:
-        return f"go on with the command that made {folder}, then: {shlex.join(['viva', 'merge', folder])}"
+        return f"continue with the command that created {folder}, then: {shlex.join(['viva', 'merge', folder])}"
     return f"continue with: {shlex.join(['viva', 'run', '--resume', run.id, *options])}"
 
 

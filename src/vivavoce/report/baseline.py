@@ -22,7 +22,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.store.browse.scenarios import GraderScores, ScenarioScores
 
 MAKE_ONE = "make one with: viva export RUN --format baseline --output FILE"
-"""The next step of somebody whose file is no baseline."""
+"""The next step of somebody whose file is not a baseline."""
 
 
 _COLUMNS = ("sample", "target", "scenario")
@@ -71,10 +71,12 @@ def write_baseline(graded: GradedRun, out: TextIO) -> None:
         raise UsageError(f"{graded.run.id} is {partial}")
     check_even(graded.run, "it is no baseline")
     if not graded.ended:
-        raise UsageError(f"{graded.run.id} is not complete, and so no baseline; continue it with viva run --resume")
+        raise UsageError(
+            f"{graded.run.id} is not complete, so it cannot be a baseline; continue it with viva run --resume"
+        )
     found = graded.store.scenarios.scores(graded.grading)
     if not any(np.isfinite(one.values).any() or one.measured for one in found.graders.values()):
-        raise UsageError(f"the grading '{graded.grading.id}' has no scores, and so is no baseline")
+        raise UsageError(f"the grading '{graded.grading.id}' has no scores, so it cannot be a baseline")
     origin = Origin.of(graded.run, graded.grading)
     head = f'"baseline":1,\n"origin":{strict_json(origin.model_dump())},\n"graders":{strict_json(list(found.graders))}'
     lines = (strict_json(_attempt(found, number).model_dump()) for number in range(len(found.samples)))
@@ -85,7 +87,7 @@ def read_baseline(path: Path) -> Baseline:
     """Read a baseline.
 
     Raises:
-        UsageError: the file cannot be read, or is no baseline.
+        UsageError: the file cannot be read, or is not a baseline.
     """
     try:
         found = Baseline.model_validate(json.loads(path.read_text(encoding="utf-8")))
@@ -94,12 +96,12 @@ def read_baseline(path: Path) -> Baseline:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path} is no baseline: {place or 'the whole'}: {first['msg']}; {MAKE_ONE}") from error
+        raise UsageError(f"{path} is not a baseline: {place or 'the file'}: {first['msg']}; {MAKE_ONE}") from error
     except ValueError as error:
-        raise UsageError(f"{path} is no baseline: it is not JSON ({error}); {MAKE_ONE}") from error
+        raise UsageError(f"{path} is not a baseline: it is not JSON ({error}); {MAKE_ONE}") from error
     unknown = next((name for one in found.attempts for name in one.scores if name not in found.graders), None)
     if unknown is not None:
-        raise UsageError(f"{path} is no baseline: it has scores of '{unknown}', which is not among its graders")
+        raise UsageError(f"{path} is not a baseline: it has scores of '{unknown}', which is not among its graders")
     return found
 
 

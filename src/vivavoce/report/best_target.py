@@ -39,7 +39,7 @@ class Standing:
             return "no best target: the run does not say how targets differ sample by sample"
         rivals = self.rivals[1:]
         if all(one.low is None for one in self.differences if one.other in rivals):
-            return "no best target: a single sample that both targets have tells nothing"
+            return "no best target: a single common sample is not enough"
         are = "is" if len(rivals) == 1 else "are"
         return f"no best target: on the same samples {listed(rivals)} {are} not clearly below {self.rivals[0]}"
 

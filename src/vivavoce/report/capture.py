@@ -120,7 +120,7 @@ def _inputs(known: Mapping[str, Any], attempt: Attempt) -> Any:
         return planned
     said = [message for message in attempt.trajectory.messages if isinstance(message, HumanMessage)]
     if not said:
-        raise UsageError(f"'{attempt.key.sample_id}' cannot be captured: the user said nothing in it")
+        raise UsageError(f"'{attempt.key.sample_id}' cannot be captured: it has no user message")
     before = sum(message["role"] == "user" for message in known.get("history") or ())
     return [message.content if isinstance(message.content, str) else message.to_dict() for message in said[before:]]
 

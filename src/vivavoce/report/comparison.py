@@ -344,7 +344,7 @@ def measured_change(one: GraderComparison) -> str:
 def measured_remarks(graders: Sequence[GraderComparison]) -> Iterator[str]:
     """Yield how each grader that measures changed."""
     yield from (
-        f"{said}; without a threshold that is neither better nor worse."
+        f"{said}; without a threshold, that is neither better nor worse."
         for said in map(measured_change, graders)
         if said
     )
@@ -383,5 +383,5 @@ def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
     ]
     if not by:
         return None
-    about = "p and the interval are about the mean. Counts of samples, however far each moved, say otherwise"
+    about = "p and the interval are about the mean. Counts of samples, regardless of how far each moved, say otherwise"
     return f"{about}: {listed(by)}."

@@ -258,8 +258,8 @@ def measured_lines(summary: Summary) -> Iterator[str]:
         if one.measured is not None:
             name = safe(f"{one.name} of {one.target}" if several else one.name)
             yield (
-                f"{name} measures: mean {measured_text(one.measured.mean)}, from {range_text(one.measured)}, over "
-                f"{count(one.measured.n, 'conversation')}; without a threshold nothing passes or fails by it"
+                f"{name} measures: mean {measured_text(one.measured.mean)}, from {range_text(one.measured)}, "
+                f"over {count(one.measured.n, 'conversation')}; without a threshold, nothing passes or fails"
             )
 
 
@@ -357,10 +357,10 @@ def estimate_lines(summary: Summary) -> Iterator[str]:
 
 
 def uneven_note(run: Run) -> str | None:
-    """Return why conversations of a run are no picture of all as they are, None where they are one."""
+    """Return why conversations of a run do not represent all, None where they do."""
     if run.sampling is None or run.sampling.even:
         return None
-    return f"run {run.id} judged conversations that were drawn with unequal probabilities, or by groups"
+    return f"run {run.id} judged a weighted or stratified sample of conversations"
 
 
 def check_even(run: Run, what: str) -> None:

@@ -12,7 +12,7 @@ from vivavoce.samples.content import MISSING, Content, Difference, FieldChange, 
 WIDTH = 200
 """Characters of a value that are shown."""
 
-UNRELATED = "No row of one is in the other: are these two datasets?"
+UNRELATED = "The two have no common rows: are these different datasets?"
 
 
 def difference_lines(found: Difference) -> Iterator[str]:
@@ -28,7 +28,7 @@ def difference_lines(found: Difference) -> Iterator[str]:
 
 
 def difference_markdown(found: Difference) -> str:
-    """Return the difference as Markdown; what people wrote stands in code spans."""
+    """Return the difference as Markdown; what people wrote is in code spans."""
     return "\n".join([*_markdown(found), ""])
 
 

@@ -91,7 +91,7 @@ def gate_of(grading: Grading) -> Mapping[str, Any]:
 FEWEST = 3
 """Failures with a tag from which on the tag is named."""
 CHANCE = 0.05
-"""The largest probability that chance alone gives a tag so many failures, over all tags together."""
+"""The largest probability that chance alone gives a tag this many failures, over all tags together."""
 
 _WORDS: Mapping[Verdict, str] = {"pass": "passes", "fail": "fails", "inconclusive": "undecided"}
 _MISSED: Mapping[Operator, str] = {"gt": "≤", "gte": "<", "lt": "≥", "lte": ">", "eq": "≠"}
@@ -116,7 +116,7 @@ def listed_finding(entry: RunEntry) -> str:
 
 
 def headline_failed(entry: RunEntry) -> bool:
-    """Return whether a condition of the headline grader alone failed; another condition is no fault of its mean."""
+    """Return whether a condition of the headline grader alone failed; another condition is not a fault of its mean."""
     head = entry.headline
     if entry.summary is None or head is None:
         return False
@@ -256,7 +256,7 @@ def _same(one: GraderSummary, other: GraderSummary) -> bool:
 
 
 def _chance(part: GraderSummary, whole: GraderSummary) -> float:
-    """Return the probability that at least so many failures fall into a part by chance.
+    """Return the probability that at least this many failures fall into a part by chance.
 
     Trials of one sample are not independent, so counts are those of samples: the scores are divided by the trials.
     Source: R. A. Fisher, "Statistical Methods for Research Workers", 1934, the exact test of a 2×2 table, one-sided.

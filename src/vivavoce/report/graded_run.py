@@ -26,7 +26,7 @@ def partial_note(run: Run) -> str | None:
     if run.partial_of is None:
         return None
     if (special := description(run)) is not None:
-        return f"{special.words}; it is no baseline and no point of a trend"
+        return f"{special.words}; it cannot be a baseline or a point of a trend"
     return f"partial: it repeats a part of {run.partial_of}, and is no baseline and no point of a trend"
 
 

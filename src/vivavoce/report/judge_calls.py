@@ -69,5 +69,5 @@ def _lines(exchange: JudgeExchange) -> Iterator[RenderableType]:
         yield Text(" · ".join(f"{what} {much}" for what, much in facts(call)), style="dim")
         for message in (*call.messages, *call.repair):
             yield Labelled(Text(f"{message.role:>9}  ", style="bold"), Text(safe(asked_text(message))))
-        reply = "no reply is kept: this call came to nothing" if call.text is None else safe(replied_text(call))
+        reply = "no reply is stored: this call failed" if call.text is None else safe(replied_text(call))
         yield Labelled(Text(f"{'reply':>9}  ", style="bold cyan"), Text(reply))

@@ -84,7 +84,7 @@ class _Suite:
     def add(self, outcome: Outcome, classname: str, only_warn: Collection[str] = ()) -> None:
         """Add the test cases of one attempt; its time is included once, so that sums are right.
 
-        A miss of a grader that may `only_warn` is no failure.
+        A miss of a grader that may `only_warn` is not a failure.
         """
         attempt = outcome.attempt
         seconds = attempt.trajectory.seconds or 0.0

@@ -1,4 +1,4 @@
-"""Graded conversations beside a label of their dataset, and how far people agree: what people, or the truth, say."""
+"""Graded conversations next to a label of their dataset, and how far people agree: what people, or the truth, say."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(slots=True)
 class Rated:
-    """The scores of one grader beside a label; what cannot be compared is counted.
+    """The scores of one grader next to a label; what cannot be compared is counted.
 
     `errors` counts by the kind of failure: `format` is an answer outside the shape that was asked for.
     """
@@ -54,7 +54,7 @@ class Rated:
 
 
 def rated(outcomes: Iterable[Outcome], graders: Sequence[str], label: str, tag: str | None = None) -> list[Rated]:
-    """Return the scores of graders beside the label at a dotted path of each row's `labels`.
+    """Return the scores of graders next to the label at a dotted path of each row's `labels`.
 
     With a `tag`, only rows that have it count.
 

@@ -132,8 +132,8 @@ class Model:
     def summary(self, *, with_runs: bool) -> dict[str, Any]:
         """Return the model's summary.
 
-        `reward` and `per_metric` are means over everything that was scored; beside them `per_metric_states` counts what
-        was scored, what was an error and what was skipped. The deviations are those of the means of the trials.
+        `reward` and `per_metric` are means over everything that was scored; next to them `per_metric_states` counts
+        what was scored, what was an error and what was skipped. The deviations are those of the means of the trials.
         """
         runs = [self.runs[trial] for trial in sorted(self.runs)]
         whole = _merged(runs)
@@ -184,7 +184,7 @@ SUITE, SUMMARY = "suite.json", "summary.json"
 def write_letta_layout(store: Store, run: Run, grading: Grading, directory: Path) -> None:
     """Write a graded run into a folder, which is made where it is missing.
 
-    Everything is written beside it first and moved in place at the end, file by file; files of other names stay.
+    Everything is written next to it first and moved in place at the end, file by file; files of other names stay.
 
     Raises:
         UsageError: the files cannot be written.

@@ -2,7 +2,7 @@
 
 Where the verdict is not a pass, the worst samples and the command that shows the first of them follow the verdict.
 
-What models, targets and suites wrote stands in code spans. Inside them nothing is HTML, a link, an image or a mention;
+What models, targets and suites wrote is in code spans. Inside them nothing is HTML, a link, an image or a mention;
 characters that could end a span or a table cell, the backtick and the bar, are replaced by similar ones.
 
 Source of the format: the GitHub Flavored Markdown Spec, tables and HTML blocks.

@@ -304,7 +304,7 @@ class MatrixTable:
         return [Text(line) for line in lines]
 
     def _fitting(self, rows: Sequence[tuple[str, list[Text]]], width: int) -> int:
-        """Return how many columns fit beside the names of the samples, at least one."""
+        """Return how many columns fit next to the names of the samples, at least one."""
         left = width - max(cell_len(name) for name in ("sample", *(name for name, _ in rows)))
         for place, name in enumerate(self.matrix.columns):
             widest = max((texts[place].cell_len for _, texts in rows), default=0)

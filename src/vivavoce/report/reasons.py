@@ -202,7 +202,7 @@ def value_text(condition: Condition) -> str:
 
 
 def found_text(number: float, condition: Condition, *, decimals: int | None = None) -> str:
-    """Return a number in the unit of a condition, with so many digits that its side of the value is seen."""
+    """Return a number in the unit of a condition, with enough digits to show its side of the value."""
     return f"{number_text(number, condition.value, decimals=decimals)}{_unit(condition)}"
 
 
@@ -291,7 +291,7 @@ def _group(one: AlikeErrors) -> ErrorGroup:
 
 
 def _answered(one: AlikeErrors) -> str:
-    """Return what a system answered instead, where that was no answer to use."""
+    """Return what a system answered instead, where that was not an answer to use."""
     failure = one.failure
     if failure is None or failure.evidence is None or failure.kind != "http":
         return ""

@@ -113,7 +113,7 @@ _MAKERS: Mapping[str, Callable[[GradedRun], Table]] = {
 
 
 def _with_graders(rows: Iterable[Cells], types: Mapping[str, str]) -> Table:
-    """Return a table with a column for each grader beside those of `types`."""
+    """Return a table with a column for each grader next to those of `types`."""
     kept = list(rows)
     graders = dict.fromkeys(column for row in kept for column in row if column not in types)
     found = {column: "bool" if column.startswith("passed.") else "double" for column in graders}

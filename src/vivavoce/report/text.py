@@ -46,7 +46,7 @@ def count(number: int, noun: str) -> str:
 
 
 def listed(phrases: Sequence[str], most: int = 3) -> str:
-    """Return one or more phrases as a list in a sentence, which names so many of them at most."""
+    """Return one or more phrases as a list in a sentence, which names this many of them at most."""
     named = [*phrases[:most], *([f"{len(phrases) - most:,} more"] if len(phrases) > most else [])]
     return ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
 
@@ -117,7 +117,7 @@ class FittingTable:
 
 
 def figures_table(heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Sequence[int] = ()) -> FittingTable:
-    """Return a table of figures beside their names, which stand in the first column.
+    """Return a table of figures next to their names, which stand in the first column.
 
     `ranks` says which columns a narrow window leaves out, as `Column` does; those that it does not reach stay.
     """
@@ -128,7 +128,7 @@ def figures_table(heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Se
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Text beside a label; every line of it begins where the first one does, or below a label that leaves no room."""
+    """Text next to a label; every line of it begins where the first one does, or below a label that leaves no room."""
 
     label: Text
     text: Text

@@ -99,8 +99,8 @@ def check_two_runs(found: Comparison) -> None:
     """
     if found.same:
         raise UsageError(
-            f"both sides are the scores {found.grading_b}, so neither can be worse; name two runs, the earlier one "
-            "first: viva compare latest~1 latest"
+            f"both sides are the grading {found.grading_b}, so neither can be worse; name two runs, the "
+            "earlier one first: viva compare latest~1 latest"
         )
 
 

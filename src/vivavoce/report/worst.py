@@ -1,4 +1,4 @@
-"""What was asked and what the target said, in one line each: beside a score that did not pass."""
+"""What was asked and what the target said, in one line each: next to a score that did not pass."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Grades:
         return not waits and not isinstance(self.composer, CustomReward)
 
     def in_places(self, number: int) -> Grades:
-        """Return the same with so many places for the conversations that judges are asked about."""
+        """Return the same with this many places for the conversations that judges are asked about."""
         return replace(self, places=Places(number))
 
     @property

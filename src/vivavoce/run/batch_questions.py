@@ -1,6 +1,6 @@
 """`BatchQuestions`: the questions of a run whose judges are asked in batches.
 
-A question is answered, or with a service, or to be sent in the next round; or it failed for good.
+A question is answered, or with a service, or to be sent in the next round; or it failed permanently.
 """
 
 from __future__ import annotations
@@ -120,8 +120,9 @@ class BatchQuestions:
         """
         if self._budget.limits_cost and batch_price(model.name) is None:
             raise UsageError(
-                f"the price of a batch of {model.name} is unknown, so its cost cannot be limited; state it in a JSON "
-                f"file that {VARIABLE} names, with its part of the usual price as batch, or limit the calls instead"
+                f"the price of a batch of {model.name} is unknown, so its cost cannot be limited; put it into "
+                f"a JSON file that {VARIABLE} names, with the fraction of the usual price as batch, or limit "
+                "the calls instead"
             )
         known = self.models.get(identity_of(model))
         service = batch_service(model) if known is None else known.service

@@ -86,7 +86,7 @@ class BatchRounds:
         questions, parts = self.questions, self._parts()
         self._open = {one.id: one for one in self._store.batches.open(questions.models) if one.id in questions.awaited}
         if not parts and not self._open:
-            raise BatchesStopped(questions.limited or "questions are left that no batch takes")
+            raise BatchesStopped(questions.limited or "some questions fit into no batch")
         self.number += 1
         self._trouble = ""
         try:
@@ -253,7 +253,7 @@ class BatchRounds:
         self._trouble = state.cause
         self.questions.most_requests = max(1, batch.requests // 2)
         if self._too_much > PATIENCE.tries + 12:
-            raise BatchesStopped(f"{batch.model}: the service has too much to do already: {state.cause}")
+            raise BatchesStopped(f"{batch.model}: the service is overloaded: {state.cause}")
         await self._pause(min(PATIENCE.first * 2**self._too_much, PATIENCE.most))
 
     async def _take(self, model: BatchedModel, batch: Batch, state: State) -> None:
@@ -365,7 +365,7 @@ async def _all_of(model: BatchedModel, state: State) -> list[Settled]:
 
 
 def _key(settled: Settled, batch: Batch) -> str | None:
-    """Return the key of a question of a batch, None for what is no question to its model."""
+    """Return the key of a question of a batch, None for what is not a question to its model."""
     try:
         key, of_model = named_question(settled.custom_id)
     except ValueError:

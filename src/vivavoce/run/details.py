@@ -185,7 +185,7 @@ def _known(pairs: dict[tuple[str, Unit], _Pairs]) -> Iterator[PairedGrades]:
 MOST = 50
 """Agents that are summed up: those with the most failed turns."""
 BROKE = "error"
-"""What a turn in which the target broke down counts as, beside the names of graders."""
+"""What a turn in which the target broke down counts as, next to the names of graders."""
 
 _Place = tuple[str, int, int | None]
 """A sample, a trial, and a turn."""

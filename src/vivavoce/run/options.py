@@ -25,7 +25,7 @@ class RunOptions(BaseModel):
     sample: int | None = Field(default=None, ge=1)
     """How many of the recorded conversations are drawn at random and judged, in place of all."""
     sample_by: list[str] | None = None
-    """What conversations are told apart by, so that each kind is drawn in proportion."""
+    """What conversations are distinguished by, so that each kind is drawn in proportion."""
     weight_by: str | None = None
     """What the probability of a conversation is in proportion to; without it all are as likely."""
     max_concurrent: int | None = Field(default=None, ge=1)
@@ -44,15 +44,15 @@ class RunOptions(BaseModel):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.batch and (self.replay or not self.cache):
-            raise ValueError("a batch asks for what is missing and keeps it: leave out replay, and cache=False")
+            raise ValueError("a batch asks for missing answers and caches them: leave out replay and cache=False")
         return self
 
     @model_validator(mode="after")
     def _one_choice(self) -> Self:
         if self.sample is None and (self.sample_by or self.weight_by is not None):
-            raise ValueError("what conversations are drawn by says nothing without sample, how many to draw")
+            raise ValueError("sampling options need sample, the number of conversations to draw")
         if self.sample is not None and (self.max_samples is not None or self.samples is not None):
-            raise ValueError("sample draws from all conversations: leave out max_samples and samples")
+            raise ValueError("sample draws from all conversations; leave out max_samples and samples")
         return self
 
     @field_validator("max_errors")

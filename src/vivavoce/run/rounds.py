@@ -18,7 +18,7 @@ from vivavoce.samples.sample import Sample
 
 
 class Schedule(Protocol):
-    """The tasks of an experiment that hang on what came of those before them."""
+    """The tasks of an experiment that depend on what came of those before them."""
 
     def tasks(self) -> AsyncIterator[Task]:
         """Yield the tasks that are not done, each when it is clear that it is needed."""

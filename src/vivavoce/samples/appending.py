@@ -116,5 +116,5 @@ def _lock(descriptor: int, path: Path) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > until:
-                raise UsageError(Problem("somebody else is writing in its folder; try again", path)) from None
+                raise UsageError(Problem("another program is writing in its folder; try again", path)) from None
             time.sleep(0.02)

@@ -1,7 +1,7 @@
 """What a dataset file holds: its rows, its version, the versions that are kept, and how two of them differ.
 
-The version is a hash of the rows in their order, so it stays the same where a file is only laid out anew: other spaces,
-other line ends, keys in another order. Text files that rows name by a path are not a part of it.
+The version is a hash of the rows in their order, so it stays the same where a file is only laid out again: other
+spaces, other line ends, keys in another order. Text files that rows name by a path are not a part of it.
 
 They belong to the dataset and not to a store: what a suite pins is then in the repository with it, for everybody who
 runs it. A copy is called by its number and its version, and has the bytes that the file had.
@@ -102,7 +102,7 @@ MISSING = Missing()
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A value that changed; `path` is dotted, a number steps into a list from 0, `MISSING` is no value at all."""
+    """A value that changed; `path` is dotted, a number steps into a list from 0, `MISSING` is not a value at all."""
 
     path: str
     before: Any
@@ -231,7 +231,7 @@ def keep_version(dataset: Path) -> tuple[KeptVersion, bool]:
     with whole_file(path) as new:
         new.write_bytes(dataset.read_bytes())
         if read_content(new, format_of(dataset)).version != version:
-            raise UsageError(Problem("changed while it was kept; try again", dataset))
+            raise UsageError(Problem("changed while it was being saved; try again", dataset))
     return KeptVersion(number, version, path), True
 
 

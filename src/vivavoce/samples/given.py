@@ -147,7 +147,7 @@ class _Reader:
         sample = _sample_of(row, self._position)
         key = hash((sample.id, sample.trial or 0))
         if key in self._keys:
-            raise UsageError(f"row {self._position}: the id '{sample.id}' was there before; give each row its own")
+            raise UsageError(f"row {self._position}: the id '{sample.id}' is already used; give each row its own")
         self._keys.add(key)
         if self._check is not None:
             with _at_row(self._position):
@@ -162,7 +162,7 @@ def _sample_of(row: GivenRow, position: int) -> Sample:
     question, answer = sample.input, sample.metadata.get("response")
     if not isinstance(question, str) or not isinstance(answer, str):
         rule = "give 'messages', or 'user_input' with its 'response'"
-        raise UsageError(f"row {position}: there is no conversation to measure; {rule}")
+        raise UsageError(f"row {position}: no conversation to measure; {rule}")
     contexts = sample.metadata.get("retrieved_contexts")
     messages = [
         {"role": "user", "content": question},

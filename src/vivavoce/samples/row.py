@@ -20,7 +20,7 @@ run without its test, so the key is refused. A key that is meant as data goes un
 |---|---|
 | `prompt.content`, `prompt_content` | `input` |
 | `prompt.expected_response`, `expected_response` | `ground_truth` |
-| `test_configuration`, or its keys beside the others | `goal`, `instructions`, `scenario`, `min_turns`, `max_turns` |
+| `test_configuration`, or its keys next to the others | `goal`, `instructions`, `scenario`, `min_turns`, `max_turns` |
 | `restrictions` in it, what the target must not do, a line each | `must_not` |
 
 Everything else, such as `category`, `topic` and `behavior`, stays where it is and so becomes metadata.
@@ -103,7 +103,7 @@ _NESTED_NAMES = frozenset(("assert", "asserts", "assertion", "assertions", "expe
 _MAX_LEVELS = 5
 """Levels of a value in which tests are looked for."""
 _ANSWERS = frozenset(("output", "outputs", "response", "responses"))
-"""Names of the recorded answer in logs; beside an input that is to be asked, they look like the truth."""
+"""Names of the recorded answer in logs; next to an input that is to be asked, they look like the truth."""
 _OF_DATA_TOO = frozenset(("label", "target", "targets", "answer", "answers", "contexts"))
 """Names that other tools export as plain data; they are data where the row says otherwise what is right."""
 _OF_OBJECTS_TOO = frozenset(("label", "target", "targets"))
@@ -115,7 +115,7 @@ _TRUTHS = ("ground_truth", "reference", "expect", "reference_tool_calls")
 
 @dataclass(slots=True)
 class UnknownKeys:
-    """The keys of rows that are no field, by name; a row with one that looks like a test is refused.
+    """Keys of rows that are not fields, by name; a row with one that looks like a test is refused.
 
     In rows of a `log`, which is judged and was not written as a test, names such as `answer` are data; only what can be
     nothing but an assertion is refused. Rows may be `recorded` as a question and the `response` to it.
@@ -368,7 +368,7 @@ def read_sample(
             question mark, `{"goal?": "metadata.wish"}`, is of rows that may lack it.
         file: the file, for errors.
         cells: the row comes from a table (CSV, Parquet), whose cells are text.
-        unknown: what becomes of keys that are no field; by default the row is a log, whose other keys are data.
+        unknown: what becomes of keys that are not fields; by default the row is a log, whose other keys are data.
 
     Raises:
         UsageError: the row is not a sample; the text says why in one line, with file and line.
@@ -606,7 +606,7 @@ def _with_rest(
 
 
 def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | None:
-    """Return what is wrong with a key that is no field, None where it may be data."""
+    """Return what is wrong with a key that is not a field, None where it may be data."""
     if key in _OTHERS - {"response"}:
         return None
     if (problem := unknown.problem(key, row.get(key), row)) is not None:

@@ -60,10 +60,10 @@ KEYS_SHOWN = 20
 """Unknown keys that a note lists."""
 
 _FEW = 10_000
-"""The hashes of so many samples fit into a set, which takes less time than to import numpy."""
+"""The hashes of this many samples fit into a set, which takes less time than to import numpy."""
 
 Scanned = Sample | tuple[Problem, ...]
-"""A sample, or the problems of a row that is none."""
+"""A sample, or the problems of a row that is not one."""
 
 Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 """A source of rows: a JSONL, JSON, CSV or Parquet file, or the rows themselves."""
@@ -124,7 +124,7 @@ def read_samples(
         source: a file, or the rows.
         fields: where a row keeps what a sample needs, as dotted paths.
         base: the folder that paths in a row are relative to; that of the file, or where we run, when it is not given.
-        limit: stop after so many samples.
+        limit: stop after this many samples.
         tags: only the samples with one of these tags.
         format: the format of the conversations in the file; without it, told by the first ones.
         places: only the rows at these places, from 0; the others are not looked at.

@@ -141,7 +141,7 @@ class Sample(BaseModel):
         if isinstance(self.expect, list) and len(self.expect) != asked:
             whole = "a mapping such as {all: [...]} for the whole conversation"
             if self.goal is not None and self.messages is None and not asked:
-                raise ValueError(f"expect is a list of turns, and how many a tester leads is not known; give {whole}")
+                raise ValueError(f"expect is a list of turns, but a tester decides the number of turns; give {whole}")
             rule = f"give one per turn (null skips a turn), or {whole}"
             raise ValueError(f"{self._asked} and expect has {len(self.expect)}; {rule}")
         if not isinstance(self.ground_truth, list):

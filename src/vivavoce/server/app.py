@@ -156,7 +156,7 @@ def create_app(
     app.add_middleware(HeadMiddleware)
     app.add_middleware(RequestLogMiddleware, meter=monitoring.meter)
     handle_errors(app)
-    # as they are: included, a router's routes would all be built anew at the first request
+    # as they are: included, a router's routes would all be built again at the first request
     app.router.routes.extend(route for router in routers() for route in router.routes)
     if monitoring.has_metrics:
         app.router.routes.extend(metrics_router.routes)

@@ -239,7 +239,7 @@ class TimedConnection(H11Protocol):
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Go on with what came in the meantime, which may be a part of another request."""
+        """Continue what came in the meantime, which may be a part of another request."""
         super().on_response_complete()
         self._became_idle = next(_MOMENTS)
         self._watch()

@@ -211,7 +211,7 @@ class Job:
             self._emit("ended", job=self.record)
 
     def cancelled(self, times: int) -> int:
-        """Take note that it was cancelled so many times in all, and return how many of these are new."""
+        """Take note that it was cancelled this many times in all, and return how many of these are new."""
         with self._lock:
             new, self.cancels = max(0, times - self.cancels), max(times, self.cancels)
             if new and not self.record.over:

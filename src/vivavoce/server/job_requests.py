@@ -126,7 +126,7 @@ class TestJob(LimitedRequest):
 class GradeJob(LimitedRequest):
     """Grade the conversations of a stored run again, with the graders of a suite of the served folder.
 
-    The new scores are stored beside the old ones; no target is called.
+    The new scores are stored next to the old ones; no target is called.
     """
 
     kind: Literal["grade"] = "grade"

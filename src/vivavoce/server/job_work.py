@@ -94,7 +94,7 @@ class JobWork:
         return None if job is None or job.lost else job
 
     def cancel(self, job_id: str, times: int) -> None:
-        """Stop a job that was cancelled so many times in all: at once if it is at work here, or if nobody has it."""
+        """Stop a job that was cancelled this many times in all: at once if it is at work here, or if nobody has it."""
         job = self.job(job_id)
         if job is not None:
             self._stop(job, times)

@@ -55,7 +55,7 @@ class RateLimiter:
             return max(0.0, 1 - self._now_left(who, self._clock())) / self.rate.per_second
 
     def exchange(self, spend: Callable[[dict[str, int]], dict[str, float]]) -> None:
-        """Have `spend` take what was taken here from what all have left, and go on with what it returns.
+        """Have `spend` take what was taken here from what all have left, and continue with what it returns.
 
         Where it raises, the same is tried at the next time.
         """

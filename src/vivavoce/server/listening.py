@@ -39,8 +39,9 @@ def listen(store: Store, host: str, port: int, token: str | None = None, *, publ
     others = public is not None or not is_loopback_name(host)
     if others and token is None and not store.tokens.any_good():
         raise UsageError(
-            f"{public or host} can be reached from other machines, and this store has no token for them: make one with "
-            "viva store token create NAME --role admin, or set VIVAVOCE_TOKEN to a secret that requests must bring"
+            f"{public or host} can be reached from other machines, but this store has no token: create one "
+            "with viva store token create NAME --role admin, or set VIVAVOCE_TOKEN to a secret that requests "
+            "must send"
         )
     bound = listening(host, port)
     port = bound.getsockname()[1]

@@ -27,7 +27,7 @@ REST = 5.0
 
 
 GRACE = 1.0
-"""For so many seconds more it is shown while a thread computes the next one, so that no viewer waits for it."""
+"""For this many seconds more it is shown while a thread computes the next one, so that no viewer waits for it."""
 
 
 @dataclass(slots=True)

@@ -115,7 +115,7 @@ class WorkProcess(Channel):
             self.pid = self._starter.command(b"F", descriptor=theirs.fileno())
         except OSError as error:
             ours.close()
-            raise StoreError(f"no process can be started for this: {error.strerror or error}") from error
+            raise StoreError(f"cannot start a process for this request: {error.strerror or error}") from error
         finally:
             theirs.close()
         super().__init__(ours.detach())
@@ -180,7 +180,7 @@ def call(task: Task, started: Callable[[WorkProcess], object] = lambda _: None) 
         except EOFError:
             if process.ran_out_of_time:
                 raise TooMuchWork(
-                    f"this request takes more than {task.cpu_seconds} s of the processor; send less at a time"
+                    f"this request takes more than {task.cpu_seconds} s of CPU time; send less at a time"
                 ) from None
             raise StoreError("the process that worked on this request ended early; try again") from None
     CAPABILITIES.learn(answer.known)
@@ -256,7 +256,7 @@ class _Starter:
             socket.send_fds(self._control, [record], [] if descriptor is None else [descriptor])
             reply = self._control.recv(REPLY_BYTES, socket.MSG_WAITALL)
         if len(reply) < REPLY_BYTES:
-            raise OSError("the process that starts others is gone")
+            raise OSError("the process that starts workers has ended")
         value = int.from_bytes(reply, "big", signed=True)
         if value < 0:
             raise OSError(-value, os.strerror(-value))

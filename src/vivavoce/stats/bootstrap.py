@@ -31,7 +31,7 @@ def bootstrap(
     `clusters` names for each value the sample it came from; samples are drawn, each with all its values. `figure` gets
     weights and returns one number for each draw, NaN where it cannot be computed. None is returned where nothing can be
     said: there is one sample, the figure exists in less than half of the draws, or all are equal, which shows no spread
-    and is no certainty.
+    and is not a certainty.
 
     Source: B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
     """

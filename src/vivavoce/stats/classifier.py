@@ -1,4 +1,4 @@
-"""Can two groups be told apart? A regularised logistic regression, each value scored by a fit that has not seen it."""
+"""Can two groups be distinguished? A regularised logistic regression, cross-fitted: no value scores itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fitted(rows: Floats, truth: NDArray[np.bool_], penalty: float) -> Fit:
     """Fit the log odds of `truth` to rows of numbers; NaN is a missing value, and stands for the mean of its column.
 
     Both groups weigh the same, however large they are. Columns are brought to the spread 1, and cut at 8. `penalty` is
-    that on half the squared length of the weights, beside a loss that is the sum over as many rows as there are.
+    that on half the squared length of the weights, next to a loss that is the sum over as many rows as there are.
 
     Source: T. Hastie, R. Tibshirani and J. Friedman, The Elements of Statistical Learning (2009), 4.4: Newton's method.
     """

@@ -80,7 +80,7 @@ def table_of(
     clusters: Sequence[Hashable],
     weights: Sequence[float] | None = None,
 ) -> Table:
-    """Return the table of labels 0 or 1 beside verdicts 0 or 1; `clusters` names the sample of each.
+    """Return the table of labels 0 or 1 next to verdicts 0 or 1; `clusters` names the sample of each.
 
     `weights` are 1 / the probability with which each label was drawn, where these differ. Labels of one sample are not
     independent, and those of small weight tell little: a class counts as many labels as independent ones of equal
@@ -136,7 +136,7 @@ def prediction_powered(
     _same_length(every, groups, all_w)
     labelled = len(np.unique(groups[: len(y)]))
     if labelled < 2:
-        raise NotIdentifiable(f"at least two labelled samples are needed, and there is {labelled or 'none'}")
+        raise NotIdentifiable(f"at least two labelled samples are needed, got {labelled or 'none'}")
     raw = float(np.average(every, weights=all_w))
     shares = np.bincount(groups[: len(y)], weights=w) / w.sum()
     squares, heaviest = float((shares**2).sum()), float(shares.max())
@@ -208,7 +208,7 @@ def rogan_gladen(
     )
     low, high = _fieller(*shares, z)
     if low <= 0 and high >= 1:
-        raise NotIdentifiable("the labels leave every rate from 0 to 1 possible: the judge is too near to chance")
+        raise NotIdentifiable("the labels leave every rate from 0 to 1 possible: the judge is too close to chance")
     value = min(1.0, max(0.0, value))
     low, high = min(value, max(0.0, low)), max(value, min(1.0, high))
     count = round(good + bad) if labels is None else labels
@@ -289,4 +289,4 @@ def _groups(clusters: Sequence[Hashable]) -> Places:
 
 def _same_length(*arrays: Floats | Places) -> None:
     if len({len(one) for one in arrays}) > 1:
-        raise ValueError(f"sequences of one length are needed, got {', '.join(str(len(one)) for one in arrays)}")
+        raise ValueError(f"the sequences must have the same length, got {', '.join(str(len(one)) for one in arrays)}")

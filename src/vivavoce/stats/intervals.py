@@ -18,7 +18,7 @@ LEVEL = 0.95
 """The level of the intervals of a summary, and of those that a plan is made for."""
 
 _MANY = 1_000
-"""From so many degrees of freedom on, the expansion around the normal quantile is exact to the last digits."""
+"""From this many degrees of freedom on, the expansion around the normal quantile is exact to the last digits."""
 
 
 @lru_cache(maxsize=4096)
@@ -200,8 +200,8 @@ def score_limits(
 ) -> tuple[float, float]:
     """Return the ends of the score interval of a mean from 0 to 1, for the `effective_size` of its clusters.
 
-    With `freedom` the quantile is that of Student's t with so many degrees of freedom, instead of the normal one: for a
-    variance that comes from few clusters of each stratum.
+    With `freedom` the quantile is that of Student's t with this many degrees of freedom, instead of the normal one: for
+    a variance that comes from few clusters of each stratum.
     """
     normal = NormalDist().inv_cdf((1 + level) / 2)
     quantile = normal if freedom is None else t_quantile((1 + level) / 2, max(1, freedom))

@@ -176,11 +176,11 @@ def samples_for(difference: float, within: float, trials: int, power: float) -> 
 
 
 def seen_by(samples: int, within: float, trials: int, power: float, level: float = LEVEL) -> float | None:
-    """Return the smallest difference that so many samples show with this power; None where they show none.
+    """Return the smallest difference that this many samples show with this power; None where they show none.
 
     It solves the formula of `samples_for` for the difference, which is on both sides of it. The formula is for many
     samples. Of few, at least `fewest_changes` have to change: the share of samples that change is at least the one
-    with which so many do with this power. `level` is that of the interval in which the difference has to show.
+    with which this many do with this power. `level` is that of the interval in which the difference has to show.
 
     Samples flip from one end of the scale to the other, which is the worst case: of graded scores it is an upper limit.
     """
@@ -195,7 +195,7 @@ def seen_by(samples: int, within: float, trials: int, power: float, level: float
 
 
 def trials_for(difference: float, within: float, samples: int, power: float) -> int | None:
-    """Return how many trials of so many samples show a difference with this power; None where no number does."""
+    """Return how many trials of this many samples show a difference with this power; None where no number does."""
     _check(difference, power)
     least = seen_by(samples, 0.0, 1, power)
     if least is None or least > difference:

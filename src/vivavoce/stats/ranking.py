@@ -67,8 +67,8 @@ def auroc_interval(
 
     `clusters` names the sample of each value, and `weights` says how much each counts. The variance is that of DeLong,
     summed by cluster, but at least what Hanley and McNeil give for this area and as many samples: so a perfect order of
-    few values is no certainty. The interval is Wilson's for as many independent tries as give that variance, fewer by
-    the squared ratio of normal to Student's quantile. It holds the area that was seen.
+    few values is not a certainty. The interval is Wilson's for as many independent tries as give that variance, fewer
+    by the squared ratio of normal to Student's quantile. It holds the area that was seen.
 
     Source: E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Comparing the Areas under Two or More Correlated ROC
     Curves (1988); N. A. Obuchowski, Nonparametric Analysis of Clustered ROC Curve Data (1997); R. G. Newcombe,

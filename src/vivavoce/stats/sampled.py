@@ -2,7 +2,7 @@
 
 Simple, stratified and importance sampling are one case each of the same formulas: `vivavoce.stats.sampled` draws.
 
-What is drawn depends on the seed alone: numpy keeps the numbers of its `RandomState` as they are for ever.
+What is drawn depends on the seed alone: numpy keeps the numbers of its `RandomState` as they are forever.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def population_mean(
         return PopulationMean(exact, exact, exact, len(y), math.inf)
     squares = float((weights**2 * known.unsure[: len(y)]).sum()) / total**2
     rest = min(1.0, max(0.0, float(np.average(y[open_], weights=weights[open_]))))
-    # heavy weights are no larger clusters: the usual share, and not the largest, is that of unseen evidence
+    # heavy weights are not larger clusters: the usual share, and not the largest, is that of unseen evidence
     ends = score_limits(rest, variance / part**2, squares / part**2, squares / part**2, level, known.freedom)
     below, above = (low + min(1.0, max(0.0, mean + part * (end - rest))) * (high - low) for end in ends)
     worth = effective_size(min(1.0, max(0.0, mean)), variance, squares, squares, NormalDist().inv_cdf((1 + level) / 2))
@@ -186,7 +186,7 @@ def population_mean(
 
 
 def drawn_for_half_width(drawn: int, population: int, rate: float, level: float = 0.95) -> int:
-    """Return how many of a population have to be drawn for an interval half as wide as that of so many `drawn`.
+    """Return how many of a population have to be drawn for an interval half as wide as that of this many `drawn`.
 
     It is the least number whose interval, at the same rate of passing and for draws at random, has half the width. Near
     50% that is about four times as many, near 0% and 100% about twice: there the width goes with 1 / drawn.
@@ -200,7 +200,7 @@ def drawn_for_half_width(drawn: int, population: int, rate: float, level: float 
 
 
 def _width(drawn: int, population: int, rate: float, level: float) -> float:
-    """Return the width of the interval of a rate, of so many draws at random from a population."""
+    """Return the width of the interval of a rate, of this many draws at random from a population."""
     if drawn >= population:
         return 0.0
     freedom, open_part = max(1, drawn - 1), 1 - drawn / population

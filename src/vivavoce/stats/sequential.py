@@ -73,7 +73,7 @@ def sequence(rounds: Floats, level: float = 0.95) -> Limits:
     V_r = sum over the samples of (x - g)^2, n samples and a = (1 - level) / 2, the end
     (sum_r w_r sum x -+ (log(1 / a) + sum_r psi(w_r) V_r)) / (n sum_r w_r). The weight of a round comes from the
     rounds before; what a sample is expected to score, from them and from the samples before it in the round, so the
-    order of the samples must not hang on their scores.
+    order of the samples must not depend on their scores.
 
     Source: I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting, JRSS B 86 (2024),
     arXiv:2010.09686, theorem 2; S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, Time-uniform, nonparametric,

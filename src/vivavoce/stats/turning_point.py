@@ -116,14 +116,14 @@ def fall(places: Sequence[Tried], level: float = LEVEL) -> Found:
     """Return what the continuations show so far.
 
     A turn is named when it is the one with a probability of `SURE`, see `turn_probabilities`, and the odds before and
-    after it differ by `fell`. That test counts as often as there are turns: it does not hang on how likely the turns
+    after it differ by `fell`. That test counts as often as there are turns: it does not depend on how likely the turns
     are, nor on which places were tried.
 
     Raises:
         ValueError: there is no place.
     """
     if not places:
-        raise ValueError("a conversation without turns has no place to go on from")
+        raise ValueError("a conversation without turns cannot be continued")
     if share_limits(*places[0], level).high < SELDOM:
         return Found(seldom=True)
     chances = turn_probabilities(places)

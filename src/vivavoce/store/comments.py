@@ -1,4 +1,4 @@
-"""Comments: what people remark on conversations and their turns, stored beside labels and scores."""
+"""Comments: what people remark on conversations and their turns, stored next to labels and scores."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class JobQueue:
         with self.database.writing() as connection:
             mine = update(jobs).where(_j.id == job_id, _j.fence == fence).values(**values)
             if not connection.execute(mine).rowcount:
-                raise Fenced(f"job {job_id} was taken over by another server; nothing more is written here")
+                raise Fenced(f"job {job_id} was taken over by another server; this server stops writing")
             if events is not None:
                 connection.execute(insert(job_events).values(job_id=job_id, last=last, events=events))
                 old = (job_events.c.job_id == job_id) & (job_events.c.last <= last - KEPT)

@@ -53,7 +53,7 @@ _LISTED = 100
 
 
 class Webhook(Listed):
-    """An address that is told of events; its secret is shown once."""
+    """An address that receives events; its secret is shown once."""
 
     id: str
     url: str

@@ -235,7 +235,7 @@ class Builder:
         with self.place("graders", name, "model"):
             if named is None:
                 raise UsageError(
-                    "rows have assertions that a judge decides, and none is named: set VIVAVOCE_JUDGE, write "
+                    "rows have assertions that need a judge, but none is configured: set VIVAVOCE_JUDGE, write "
                     f"{name}: {{kind: metric, metric: {EXPECT}, model: …}} under graders, or give --judge where "
                     "the command takes it"
                 )
@@ -307,7 +307,7 @@ class Builder:
                 self._check_calls(metric.rule, *at, "config")
             if any(one.model is None for one in asking(metric)):
                 raise UsageError(
-                    f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
+                    f"'{spec.metric}' needs a judge, but none is configured: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
             if self._is_gated(name):

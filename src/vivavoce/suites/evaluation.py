@@ -108,7 +108,7 @@ class _Evaluation:
             return metric
         made = with_judges(metric, judges.choose)
         if made.model is None:
-            raise UsageError("rows have assertions that a judge decides: give a model, or set VIVAVOCE_JUDGE")
+            raise UsageError("rows have assertions that need a judge: give a model, or set VIVAVOCE_JUDGE")
         return made
 
     def _asks(self, metric: BaseMultiTurnMetric) -> bool:

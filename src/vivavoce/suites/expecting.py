@@ -204,7 +204,7 @@ def expectations_of(data: object, *, judged: bool) -> Expectations:
     """Return what rows expect; those of a stream are not known yet, and may ask a judge if there is one (`judged`).
 
     Raises:
-        UsageError: an assertion is unknown, malformed, or cannot fail or hold, or a row beside it is wrong.
+        UsageError: an assertion is unknown, malformed, or cannot fail or hold, or a row next to it is wrong.
     """
     assertions = Assertions()
     if isinstance(data, str | Path):
@@ -237,7 +237,7 @@ def without_expect(sample: Sample) -> None:
         UsageError: it has some.
     """
     if sample.expect is not None:
-        raise UsageError("the row has 'expect', which a stream does not say beforehand; name the metric 'expect', too")
+        raise UsageError("the row has 'expect', which a stream cannot know in advance; name the metric 'expect', too")
 
 
 def _expects(row: object) -> bool:

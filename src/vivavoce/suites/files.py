@@ -85,7 +85,7 @@ def _named_in_rows(dataset: Path, base: Path) -> Iterator[Path]:
 
 
 def _prompts_in(file: Path) -> Iterator[Path]:
-    """Yield the texts beside a Python file that it names, such as a prompt that it reads."""
+    """Yield the texts next to a Python file that it names, such as a prompt that it reads."""
     if file.suffix == ".py" and file.is_file():
         beside = (file.parent / name for name in _names_in(file, file.stat().st_mtime_ns))
         yield from (one for one in beside if one.is_file())

@@ -109,8 +109,8 @@ def _check_passing(aggregation: Aggregation, threshold: float | None, op: Operat
     if aggregation != "accuracy" and (threshold is not None or op != "gte"):
         name = "pass_threshold" if threshold is not None else "pass_op"
         raise ValueError(
-            f"{name} says which scores accuracy counts, and this gate is about {aggregation}; "
-            f"write aggregation: accuracy, or remove {name}"
+            f"{name} says which scores count as passing, but this gate uses {aggregation}; write aggregation: "
+            f"accuracy, or remove {name}"
         )
 
 
@@ -186,9 +186,9 @@ class ConditionSpec(Spec):
     def _trials(self) -> Self:
         over_trials = self.aggregation in ("pass^k", "pass@k")
         if over_trials and self.k is None:
-            raise ValueError(f"{self.aggregation} needs k, how many trials of a sample it is about")
+            raise ValueError(f"{self.aggregation} needs k, the number of trials of a sample")
         if self.k is not None and not over_trials:
-            raise ValueError(f"k is for pass^k and pass@k; {self.aggregation} has none")
+            raise ValueError(f"k is for pass^k and pass@k, not for {self.aggregation}")
         return self
 
 

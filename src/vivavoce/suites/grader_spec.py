@@ -18,7 +18,7 @@ from vivavoce.suites.part import Address, PassingThreshold, SettingsOfModel, Spe
 
 
 class RuleGraderSpec(Rule):
-    """A rule about what comes before, after, never, always, or at most so many times; it needs no judge.
+    """A rule about what comes before, after, never, always, or at most this many times; it needs no judge.
 
     A conversation that breaks it fails the run, or with `severity: warn` is only a warning. With `scores_errors`, the
     finished part of a conversation that ended with an error is scored, too.

@@ -69,11 +69,11 @@ def judge_exchange(store: Store, run: Run, grading: Grading, outcome: Outcome, g
 
 def _proven(store: Store, run: Run, grading: Grading, outcome: Outcome, score: Score) -> list[JudgeCall]:
     if score.state == "error":
-        raise _Unproven("this score is an error, and only answers that could be used are kept")
+        raise _Unproven("this score is an error, and only usable answers are stored")
     suite, name = _suite(run, grading), score.name
     written = suite.spec.graders.get(name)
     if written is None:
-        raise _Unproven("the record of this run does not say how this grader was made")
+        raise _Unproven("the record of this run does not say how this grader was configured")
     _check_no_code(written)
     sample = _sample(outcome)
     problem = ""
@@ -94,7 +94,7 @@ def _problem(kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score:
     try:
         grader = _grader(suite, score.name, sample, kept)
     except UsageError as error:
-        return f"the grader cannot be made again: {error}"
+        return f"the grader cannot be recreated: {error}"
     if not (grader.judged or grader.verdicts_on):
         return NO_JUDGE
     talk, trial = outcome.attempt.trajectory, outcome.attempt.key.trial
@@ -104,10 +104,10 @@ def _problem(kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score:
     if _decided(again) == _decided(score):
         return ""
     if all(one.text is not None for one in kept.calls):
-        return "the reply that is kept gives another score, so this one came from another reply"
+        return "the cached reply gives a different score, so this score came from another reply"
     if known_as not in (None, grader.fingerprint):
-        return "the grader is not what it was: its prompt, its options, its judge or vivavoce have changed since"
-    return "the reply is not kept: replies are not kept of runs with --no-cache, and any may have been deleted since"
+        return "the grader has changed: its prompt, its options, its judge or vivavoce"
+    return "the reply is not cached: runs with --no-cache do not cache replies, and others may have been deleted"
 
 
 def _decided(score: Score) -> object:
@@ -122,7 +122,7 @@ def _suite(run: Run, grading: Grading) -> Suite:
     try:
         spec = SuiteSpec.model_validate(filled(document))
     except (ValidationError, UsageError) as error:
-        raise _Unproven("the record of this run holds no suite that could be read") from error
+        raise _Unproven("the record of this run has no readable suite") from error
     return Suite(spec, document, Path(run.base), str(run.options.get("suite", "")))
 
 
@@ -139,10 +139,10 @@ def _check_no_code(spec: AnyGraderSpec) -> None:
     if isinstance(spec, MetricGraderSpec):
         named.append(spec.metric)
         if reaches_out(spec.config) == "embedder":
-            raise _Unproven("this grader asks an embedding model too, of which nothing is kept")
+            raise _Unproven("this grader also uses an embedding model, whose answers are not stored")
     code = next((one for one in named if one is not None and is_file_reference(one)), None)
     if code is not None:
-        raise _Unproven(f"{code} decides it, and code is run for a score only, never for a page")
+        raise _Unproven(f"{code} decides it, and pages never run code")
 
 
 def _with_judges(spec: AnyGraderSpec, score: Score) -> Iterator[AnyGraderSpec]:
@@ -159,7 +159,7 @@ def _sample(outcome: Outcome) -> Sample:
     try:
         return sample_of(outcome.attempt, {})
     except UsageError as error:
-        raise _Unproven("the row of this conversation cannot be read any more") from error
+        raise _Unproven("the row of this conversation can no longer be read") from error
 
 
 def _grader(suite: Suite, name: str, sample: Sample, kept: _Kept) -> Grader:

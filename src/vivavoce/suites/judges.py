@@ -60,7 +60,7 @@ class JudgeOpener:
         """Return a judge that is asked in batches."""
         if not isinstance(judge, str) or is_file_reference(judge):
             name = judge if isinstance(judge, str) else judge.name
-            raise UsageError(f"{name} cannot be asked in batches: they need a judge given by name, such as openai:NAME")
+            raise UsageError(f"{name} does not support batches; use a judge given by name, such as openai:NAME")
         model = open_model(judge, api_key=self._key(spec), structured=spec.structured)
         return batches.open(model)
 

@@ -204,7 +204,7 @@ DROPPED = {
 
 
 def translate_targets(work: Translation) -> None:
-    """Give the keys of the targets, and those beside them that are about agents, our names."""
+    """Give the keys of the targets, and those next to them that are about agents, our names."""
     for at, target in targets_of(work.data).items():
         kind = target.get("kind")
         if kind in KINDS:
@@ -262,7 +262,7 @@ def _folders(work: Translation, at: KeyPath, target: dict[str, Any]) -> None:
     folder = target.get("working_dir")
     if isinstance(folder, str) and _of_each_model(target, apart):
         target["working_dir"] = f"{folder}/{{model}}"
-        work.note((*at, "working_dir"), f"is {target['working_dir']} here: each model has a folder of its own")
+        work.note((*at, "working_dir"), f"is {target['working_dir']} here: each model has its own folder")
 
 
 def _of_each_model(target: Mapping[str, Any], apart: object) -> bool:

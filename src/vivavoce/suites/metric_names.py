@@ -46,7 +46,7 @@ class ShownSpec(Spec):
 
 
 class MetricSpec(Spec):
-    """A metric defined by a prompt; `prompt_path` is a file beside this one, `model` the default judge."""
+    """A metric defined by a prompt; `prompt_path` is a file next to this one, `model` the default judge."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     description: str = ""
@@ -307,7 +307,7 @@ def _first(
 ) -> BaseMultiTurnMetric:
     if cascade.metric is None:
         if not metric.judged:
-            raise UsageError("this metric asks no model, so another model changes nothing; name a metric instead")
+            raise UsageError("this metric uses no model, so another model changes nothing; name a metric instead")
         cheap = opening(cascade.model or "")
         return with_judges(metric, lambda _: cheap)
     settings = spec.model_dump(include={"temperature", "settings"}) if cascade.model else {}
@@ -316,5 +316,5 @@ def _first(
     )
     first = metric_of(cascade.metric, named, base, opening)
     if any(one.model is None for one in asking(first)):
-        raise UsageError(f"'{cascade.metric}' needs a judge: write model beside metric")
+        raise UsageError(f"'{cascade.metric}' needs a judge: write model next to metric")
     return first

@@ -56,7 +56,7 @@ def _described(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list
     """Return targets as in a suite, and the targets themselves if they are functions or other objects.
 
     Raises:
-        UsageError: functions have the same name, or stand beside other targets.
+        UsageError: functions have the same name, or stand next to other targets.
     """
     targets = _listed(target)
     objects = [as_target(given) for given in targets if not _is_described(given)]
@@ -64,7 +64,7 @@ def _described(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two targets are called '{twice}'; give one of the functions another name")
     if objects and len(objects) < len(targets):
-        raise UsageError("functions stand beside other targets; name each function as 'file.py:function'")
+        raise UsageError("functions cannot be mixed with other targets; name each function as 'file.py:function'")
     if objects:
         return [{"kind": "function", "function": f"given-in-python.py:{name}"} for name in names], objects
     named = iter(read_targets([given for given in targets if isinstance(given, str)]))
@@ -106,10 +106,11 @@ def reopen_run(
     if is_from_python(run):
         raise UsageError(f"run {run.id} was started in Python; continue it there: evaluate(…, resume='{run.id}')")
     if is_watched(run):
-        raise UsageError(f"run {run.id} has conversations that came in as traces; go on with: viva watch")
+        raise UsageError(f"run {run.id} has conversations from traces; continue with: viva watch")
     if (folder := parts_of(run)) is not None:
         raise UsageError(
-            f"run {run.id} was made in parts; go on with the command that made {folder}, then: viva runs merge {folder}"
+            f"run {run.id} was run in parts; continue with the command that created {folder}, then: viva runs "
+            f"merge {folder}"
         )
     if lacks_key(run):
         raise UsageError(
@@ -200,7 +201,7 @@ def failed_again(
     there = {sample.id for sample in plan_of(suite, options).every()}
     left = [one for one in chosen if one in there]
     if not left:
-        raise UsageError(f"none of the {len(chosen):,} samples that failed in {run.id} is in the dataset now")
+        raise UsageError(f"none of the {len(chosen):,} samples that failed in {run.id} is still in the dataset")
     if len(left) < len(chosen):
         note = f"{len(chosen) - len(left):,} of the samples that failed in {run.id} are not in the dataset now"
         suite = replace(suite, notes=(*suite.notes, note))
@@ -218,11 +219,11 @@ def suite_of(run: Run) -> Suite:
         raise UsageError(f"run {run.id} was started in Python, where its conversations are; start it again there")
     if is_watched(run):
         raise UsageError(
-            f"the conversations of {run.id} came in as traces and cannot be held again; grade them again with: "
+            f"the conversations of {run.id} came from traces and cannot be repeated; grade them again with: "
             f"viva runs grade {run.id}"
         )
     if parts_of(run) is not None:
-        raise UsageError(f"run {run.id} was made in parts, and parts cannot be run again by themselves")
+        raise UsageError(f"run {run.id} was run in parts, and single parts cannot be repeated")
     if (special := description(run)) is not None:
         raise UsageError(f"run {run.id} is a {special.words}; {special.again}")
     if lacks_key(run):

@@ -179,9 +179,9 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
     until = spec.trials if isinstance(spec.trials, TrialsUntil) and options.trials is None else None
     trials = options.trials or (spec.trials.max if isinstance(spec.trials, TrialsUntil) else spec.trials)
     if options.batch and not replays:
-        raise UsageError("batches are for recorded conversations: judges of a run with a target answer at once")
+        raise UsageError("batches are for recorded conversations; a run with a target calls its judges directly")
     if options.sample is not None and not replays:
-        raise UsageError("sample draws from recorded conversations: a run with a target takes max_samples")
+        raise UsageError("sample draws from recorded conversations; for a run with a target, use max_samples")
     if replays and trials > 1:
         raise UsageError("a replay has only the recorded trials; map them with dataset.fields.trial instead")
     return Plan(

@@ -50,12 +50,12 @@ def recording_grader(name: str, spec: RecordingGraderSpec, graders: Sequence[Gra
     """
     found, path = opened(suite, spec.path), suite.base / spec.path
     if not found.replies:
-        raise UsageError(f"{found.place} has results of tools alone, and no reply to compare with; export it again")
+        raise UsageError(f"{found.place} has only tool results and no reply to compare with; export it again")
     return as_recorded(name, found, hash_file(path), graders, spec.display_name)
 
 
 def check_readable(suite: Suite) -> None:
-    """Check that the recording of a suite can be read; everything else that is wrong would hang on it.
+    """Check that the recording of a suite can be read; everything else that is wrong would depend on it.
 
     Raises:
         UsageError: it cannot be read, is empty or cut off, or a line is broken.
@@ -118,7 +118,7 @@ def coverage(suite: Suite, plan: Plan) -> list[str]:
         return []
     found = opened(suite, spec.path)
     if not found.replies:
-        return [f"{found.place} has results of tools alone: they are answered from it, and nothing is compared"]
+        return [f"{found.place} has only tool results: they are answered from it, and nothing is compared"]
     rows = _Rows.of(found, plan)
     if not rows.covered:
         of = "" if found.head.suite is None else f"; it was recorded with the suite '{found.head.suite}'"

@@ -159,7 +159,7 @@ class DatasetSpec(Spec):
         if name is not None and name not in names():
             raise ValueError(no_format(name))
         if name is not None and format_named(name).read is None:
-            raise ValueError(f"'{name}' is a format that is written only")
+            raise ValueError(f"the format '{name}' can only be written")
         return name
 
     @model_validator(mode="after")
@@ -167,11 +167,13 @@ class DatasetSpec(Spec):
         if (self.path is None) == (self.rows is None):
             raise ValueError("needs either path or rows")
         if self.format is not None and self.path is None:
-            raise ValueError("has a format, which is that of a file: give its path in place of rows")
+            raise ValueError("has a format, which needs a file: give its path instead of rows")
         if self.version is not None and self.path is None:
-            raise ValueError("has a version, which is that of a file: give its path in place of rows")
+            raise ValueError("has a version, which needs a file: give its path instead of rows")
         if self.version is not None and not VERSION.fullmatch(self.version):
-            raise ValueError(f"version is v with 16 digits or letters, as viva dataset keep says; got '{self.version}'")
+            raise ValueError(
+                f"version is v with 16 digits or letters, as viva dataset keep prints it; got '{self.version}'"
+            )
         if self.policy is not None and self.policy_path is not None:
             raise ValueError("has a policy or a policy_path, not both")
         return self
@@ -229,7 +231,7 @@ class SuiteSpec(Spec):
     @model_validator(mode="after")
     def _driver_and_target(self) -> Self:
         if self.target is not None and self.targets is not None:
-            raise ValueError("has a target and targets; put every one into the list of targets")
+            raise ValueError("has a target and targets; put all of them into the list of targets")
         if self.driver != "replay" and not self.all_targets:
             raise ValueError("needs a target: the system under test (or driver: replay, for recorded conversations)")
         if self.driver == "replay" and self.all_targets:

@@ -57,7 +57,7 @@ _ZERO = _Dialect("0.3", "message/send", "tasks/get", "user")
 class A2ATarget:
     """An agent at an address, where it has its card; `headers` may hold `${NAME}` from the environment.
 
-    A conversation is a context of the agent's. A task that asks for input goes on with the next message.
+    A conversation is a context of the agent's. A task that asks for input continues with the next message.
 
     Raises:
         UsageError: the address is not valid, or an environment variable is not set.
@@ -104,7 +104,7 @@ class A2ATarget:
             return result
         error = fields_in(fields.get("error"))
         if not error:
-            raise answer.malformed("is no answer of JSON-RPC: it has neither result nor error")
+            raise answer.malformed("is not a JSON-RPC response: it has neither result nor error")
         text = f"{self.name} refused {method}: {error.get('message')} ({error.get('code')})"
         raise TargetFault(text, kind="refused", evidence=shorten(answer.text))
 
@@ -119,7 +119,7 @@ class A2ATarget:
                 return address, _ZERO if is_old else _ONE
         if card.get("preferredTransport", "JSONRPC") == "JSONRPC" and (address := text_in(card.get("url"))):
             return address, _ZERO
-        raise answer.malformed("names no interface of JSON-RPC, which is the one that is asked")
+        raise answer.malformed("has no JSON-RPC interface, which this target needs")
 
 
 class A2ASession:
@@ -146,7 +146,7 @@ class A2ASession:
             TargetFault: the task failed, or the agent said nothing.
         """
         if messages[-1].plain is None and isinstance(messages[-1].content, list):
-            raise SuiteFault("an agent of A2A is asked with texts alone, and the message has other parts")
+            raise SuiteFault("an A2A agent takes only text, but the message has other parts")
         message = self._dialect.message(messages[-1].text, self._context, self._task)
         result = await self._target.call(self._url, self._dialect, self._dialect.send, {"message": message})
         found = fields_in(result.get("task") or result.get("message")) or result

@@ -196,7 +196,7 @@ def _path(expression: object) -> str:
 class EndpointTarget:
     """A bot behind an address.
 
-    `endpoint_id` is a web address, or a name such as `chatbot-prod` whose address stands in the environment variable
+    `endpoint_id` is a web address, or a name such as `chatbot-prod` whose address is in the environment variable
     `VIVAVOCE_ENDPOINT_CHATBOT_PROD`, or in a file: `endpoints`, or else the one that VIVAVOCE_ENDPOINTS names, or else
     `endpoints.yaml` or `endpoints.json` of the current folder. `endpoint_file` says what may stand there.
 

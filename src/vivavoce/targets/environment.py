@@ -1,4 +1,4 @@
-"""`${NAME}` and `${NAME:-default}`: read from the environment where they are used, so that no key stands in a suite.
+"""`${NAME}` and `${NAME:-default}`: read from the environment where they are used, so that no key is in a suite.
 
 A variable that is blank counts as not set. `$${NAME}` is the text `${NAME}` itself.
 """

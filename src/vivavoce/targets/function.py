@@ -114,7 +114,9 @@ class FunctionSession:
         try:
             json.dumps(self.world, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise TargetFault(f"{self.target.name} left in the state what JSON cannot hold: {error}") from error
+            raise TargetFault(
+                f"{self.target.name} put a value into the state that JSON cannot represent: {error}"
+            ) from error
         return self.world
 
     async def close(self) -> None:

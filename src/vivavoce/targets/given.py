@@ -34,7 +34,7 @@ def as_target(thing: object, name: str | None = None, *, stream: bool = False) -
         known = ", ".join(framework.title for framework in frameworks)
         raise UsageError(f"a function is needed, or an object of {known}; got a {type(thing).__name__}")
     if stream:
-        raise UsageError("stream: a function returns its whole reply; it is for an object of a framework")
+        raise UsageError("stream: a function returns its whole reply; use stream with an object of a framework")
     return FunctionTarget(cast("Any", thing), name)
 
 
@@ -45,7 +45,7 @@ def _is_plain(thing: object) -> bool:
 
 def _called(target: Target, name: str | None, *, stream: bool) -> Target:
     if stream:
-        raise UsageError(f"stream: give it to the target {target.name} where it is made")
+        raise UsageError(f"stream: set it where the target {target.name} is created")
     if name is None or name == target.name:
         return target
     named = copy.copy(target)

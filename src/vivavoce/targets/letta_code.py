@@ -114,7 +114,7 @@ class LettaProcess:
         return TargetFault(f"{message} before the answer was complete", kind="crash", evidence=self.evidence())
 
     def evidence(self) -> str:
-        """Return the end of what it wrote to stderr, and the lines on stdout that were no events."""
+        """Return the end of what it wrote to stderr, and the lines on stdout that were not events."""
         errors = self._errors.decode(errors="replace").strip()
         return "\n".join([*self._strays, errors])[-EVIDENCE_LIMIT:]
 
@@ -322,7 +322,7 @@ class LettaCodeTarget:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"working_dir {folder} cannot be made: {error.strerror or error}") from error
+            raise UsageError(f"working_dir {folder} cannot be created: {error.strerror or error}") from error
         process = await LettaProcess.start(command, env, folder)
         return LettaCodeSession(self, process, binary, env)
 

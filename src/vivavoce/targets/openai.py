@@ -82,7 +82,7 @@ class _Turn:
 class OpenAISession:
     """One conversation; the endpoint remembers nothing of it.
 
-    A conversation that is taken back some messages finds the world as it was after so many messages, and a turn that
+    A conversation that is taken back some messages finds the world as it was after this many messages, and a turn that
     failed and is tried again goes on from there.
     """
 

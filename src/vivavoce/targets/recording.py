@@ -31,11 +31,11 @@ class RecordingTarget:
         self.place = recording.place
         targets = list(dict.fromkeys(one.target for one in recording.replies))
         if not targets:
-            raise UsageError(f"{recording.place} has results of tools alone, and no reply of a target")
+            raise UsageError(f"{recording.place} has only tool results and no replies of a target")
         if recorded_target is None and len(targets) > 1:
             raise UsageError(
-                f"{recording.place} was recorded with {len(targets)} targets, {', '.join(targets)}; "
-                f"say whose replies to give: recorded_target: {targets[0]}"
+                f"{recording.place} was recorded with {len(targets)} targets, {', '.join(targets)}; choose "
+                f"one with recorded_target: {targets[0]}"
             )
         if recorded_target is not None and recorded_target not in targets:
             raise UsageError(

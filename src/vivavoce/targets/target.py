@@ -55,7 +55,9 @@ class User:
                 with foreign_code():
                     await self._at_end.pop()()
             except Exception as error:
-                log.warning("what was kept of user %s is still there: %s: %s", self.id, type(error).__name__, error)
+                log.warning(
+                    "the stored data of user %s could not be removed: %s: %s", self.id, type(error).__name__, error
+                )
 
 
 def new_user(name: str | None, attempt: str, number: int) -> User:

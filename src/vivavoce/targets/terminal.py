@@ -15,7 +15,7 @@ from vivavoce.safe_text import safe
 from vivavoce.targets.target import Opening, Reply
 
 GOES_ON = "\\"
-"""The end of a line after which the reply goes on with the next one."""
+"""The end of a line after which the reply continues with the next one."""
 
 
 class TerminalTarget:
@@ -62,7 +62,7 @@ class TerminalTarget:
         while not lines or lines[-1].endswith(GOES_ON):
             line = (self._read or sys.stdin).readline()
             if not line:
-                raise TargetFault(f"{self.name}: the input ended, so nobody answers", kind="closed")
+                raise TargetFault(f"{self.name}: the input ended before an answer", kind="closed")
             lines.append(line.rstrip("\r\n"))
         return "\n".join(line.removesuffix(GOES_ON) for line in lines)
 

@@ -87,7 +87,7 @@ class WebSocketTarget:
         if not self.message.variables & {"message", "messages"}:
             raise UsageError(f"{name}.message: it has no '{{{{ message }}}}' and no '{{{{ messages }}}}'")
         if frames.piece is not None and frames.end is None:
-            raise UsageError(f"{name}.piece: needs end, which says what stands in the frame after the last piece")
+            raise UsageError(f"{name}.piece: needs end, the content of the frame after the last piece")
 
     async def open(self, opening: Opening) -> WebSocketSession:
         """Connect.
@@ -219,7 +219,9 @@ class WebSocketSession:
 
     def _gone(self, turn: _Turn, why: str) -> TargetFault:
         where = "in the middle of its reply" if turn.pieces or turn.replies else "before its reply"
-        return TargetFault(f"{self._target.name} went away {where}: {why}", kind="connection", evidence=_so_far(turn))
+        return TargetFault(
+            f"{self._target.name} disconnected {where}: {why}", kind="connection", evidence=_so_far(turn)
+        )
 
     def _read(self, text: str, turn: _Turn) -> bool:
         """Take what a frame holds, and return whether the turn has ended."""

@@ -82,13 +82,13 @@ def viva_assert(
     Raises:
         AssertionError: something did not pass; it names the turn, what was said, why, and the command that shows it.
         Fault: something could not be judged, which is an error and no failure; or nothing applies.
-        UsageError: a metric is unknown, has no judge, or something else is no conversation.
+        UsageError: a metric is unknown, has no judge, or something else is not a conversation.
     """
     __tracebackhide__ = True
     test = running_test()
     if isinstance(conversation, RunResult):
         if metrics or known or model is not None:
-            raise UsageError("a run has its scores already: leave the metrics out, or assert each of its conversations")
+            raise UsageError("a run already has its scores: leave the metrics out, or assert each of its conversations")
         if test is not None:
             _note_run(test, conversation)
         return _assert_run(conversation)
@@ -104,7 +104,7 @@ def viva_assert(
             session.assertions.finish()
     except VivavoceError as error:
         cause = error.__cause__ if isinstance(error, Fault) else None
-        raise error.with_traceback(None) from cause  # the test stands in the traceback, and not our own frames
+        raise error.with_traceback(None) from cause  # the test is in the traceback, and not our own frames
     finally:
         if test is None:
             session.close()
@@ -122,7 +122,7 @@ def _check(outcome: Outcome, session: SharedSession) -> None:
         raise _fault(outcome, broken_text(outcome, run_id, options))
     skipped = [f"{name}: {score.reason}" for name, score in outcome.scores.items() if score.state == "skipped"]
     if len(skipped) == len(outcome.scores):
-        raise SuiteFault(f"nothing was asserted, for nothing applies: {'; '.join(skipped)}", kind="inapplicable")
+        raise SuiteFault(f"nothing was asserted, because nothing applies: {'; '.join(skipped)}", kind="inapplicable")
     if skipped:
         warnings.warn(f"viva_assert: does not apply: {'; '.join(skipped)}", stacklevel=3)
 
@@ -222,7 +222,7 @@ def _subject(conversation: Asserted, known: Mapping[str, Any], name: str) -> _Su
     """Return what is measured, under the name of the test.
 
     Raises:
-        UsageError: it is no conversation.
+        UsageError: it is not a conversation.
     """
     if isinstance(conversation, TestResult):
         fields = {"goal": conversation.context.goal or None, "policy": conversation.context.policy, **known}

@@ -2,7 +2,7 @@
 
 An operator changes one thing and says at which message the conversation now fails, whose mistake that is and of what
 kind. What comes after it is what was recorded, or is cut away: nobody answers to the mistake. So a planted conversation
-is no sample of how assistants fail. It shows whether a metric sees a mistake that is there, and where.
+is not a sample of how assistants fail. It shows whether a metric sees a mistake that is there, and where.
 """
 
 from __future__ import annotations

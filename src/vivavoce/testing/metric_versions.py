@@ -141,9 +141,9 @@ def recorded(samples: Iterable[Sample]) -> Iterator[Sample]:
     """Yield samples that hold a recorded conversation.
 
     Raises:
-        UsageError: a sample is no recorded conversation.
+        UsageError: a sample is not a recorded conversation.
     """
     for number, sample in enumerate(samples, 1):
         if not sample.messages:
-            raise UsageError(f"sample {number}, '{sample.id}', is no recorded conversation: it has no messages")
+            raise UsageError(f"sample {number}, '{sample.id}', is not a recorded conversation: it has no messages")
         yield sample

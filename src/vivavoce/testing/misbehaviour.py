@@ -25,7 +25,7 @@ def status(code: int, body: str = "", headers: Mapping[str, str] = NO_HEADERS) -
 
 
 def rate_limited(retry_after: float | str | None = None) -> Misbehaviour:
-    """Answer 429, with a Retry-After of so many seconds or an HTTP date."""
+    """Answer 429, with a Retry-After of this many seconds or an HTTP date."""
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     return status(429, '{"error": {"message": "rate limit reached"}}', headers)
 
@@ -68,7 +68,7 @@ def reset() -> Misbehaviour:
 
 
 def huge(size: int = 100_000_000) -> Misbehaviour:
-    """Answer 200 with so many bytes, sent in pieces until the client goes away."""
+    """Answer 200 with this many bytes, sent in pieces until the client goes away."""
 
     async def respond(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

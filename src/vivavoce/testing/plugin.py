@@ -24,7 +24,7 @@ T = TypeVar("T")
 SUITES = (".viva.yaml", ".viva.yml")
 """Ends of the names of suites that --viva collects."""
 BESIDE_A_TEST = ("suite.yaml", "suite.yml")
-"""Names of suites that mostly have a test in Python beside them, such as that of `viva init`."""
+"""Names of suites that mostly have a test in Python next to them, such as that of `viva init`."""
 _call = pytest.StashKey[PytestCall]()
 _rule = pytest.StashKey[object]()
 _INI = {
@@ -50,18 +50,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--viva",
         action="store_true",
         default=False,
-        help="Collect suites, the files that end in .viva.yaml or are named: a test for each sample.",
+        help="Collect suites: files that end in .viva.yaml, or that you name; each sample is a test.",
     )
     group.addoption(
         "--viva-cassette",
         metavar="FILE",
-        help="Take the answers of judges from this file and ask no model; with --viva-record, write it.",
+        help="Take judge answers from this cassette without calling a model; with --viva-record, write it.",
     )
     group.addoption(
         "--viva-record",
         action="store_true",
         default=False,
-        help="Ask the judges what the cassette does not have, and write it.",
+        help="Call judges for answers that the cassette does not have, and add them to it.",
     )
     group.addoption("--viva-report", metavar="FILE", help="Write a report: .html, .xml (JUnit), .md, .json, .csv …")
     for name, what in _INI.items():

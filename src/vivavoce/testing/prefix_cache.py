@@ -27,7 +27,7 @@ class PromptTooLong(ValueError):
 
 
 class PrefixCache:
-    """The memory of a server for so many `tokens` of prompts; answers take no place in it.
+    """The memory of a server for this many `tokens` of prompts; answers take no place in it.
 
     `prompt_tokens` counts the tokens of all prompts, and `cached_tokens` those of them that were there already.
     """
@@ -56,7 +56,9 @@ class PrefixCache:
         blocks = _blocks(prompt)
         tokens = -(-len(prompt) // TOKEN)
         if len(blocks) > self._size:
-            raise PromptTooLong(f"the prompt has {tokens:,} tokens, and there is memory for {self._size * BLOCK:,}")
+            raise PromptTooLong(
+                f"the prompt has {tokens:,} tokens, but there is memory for only {self._size * BLOCK:,}"
+            )
         async with self._turn:
             while (found := self._take(blocks)) is None:
                 self._freed.clear()
@@ -102,7 +104,7 @@ class PrefixCache:
 def prompt_of(body: Mapping[str, Any]) -> str:
     """Return the text that a model reads of a request: its tools, which a chat template puts first, then its messages.
 
-    How an answer is to look (`response_format`) is no part of it.
+    How an answer is to look (`response_format`) is not part of it.
     """
     tools = [json.dumps(tool) for tool in body.get("tools") or ()]
     said = [f"{message['role']}: {message.get('content')}" for message in body.get("messages", ())]

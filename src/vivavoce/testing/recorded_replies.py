@@ -46,7 +46,7 @@ class ReplayedReplies:
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{self.path} is replayed and not recorded; there is nothing to keep for {reply.model}")
+        raise UsageError(f"{self.path} is being replayed, not recorded; the reply of {reply.model} cannot be added")
 
     def reject(self, key: str) -> None:
         """Do nothing: the file stays as it is until somebody records it again."""

@@ -1,4 +1,4 @@
-"""A suite as tests of pytest: one for each sample and target, and one for a verdict beside the samples."""
+"""A suite as tests of pytest: one for each sample and target, and one for a verdict next to the samples."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class SampleItem(_Item):
         self.user_properties += [(f"viva_score_{name}", value) for name, value in _values(outcomes)]
         if not outcomes:
             why = held.summary.stopped or "it ended early"
-            pytest.fail(inert(f"not held: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
+            pytest.fail(inert(f"not run: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
         if self._held.nothing_scored and self._inapplicable:
             pytest.fail(
                 inert(f"inconclusive: nothing was scored in the whole run; {self._inapplicable}"), pytrace=False
@@ -253,7 +253,7 @@ class VerdictItem(_Item):
 
 
 def _decided_beside(suite: Suite) -> str | None:
-    """Return what is decided beside the samples: the `gate`, or the `verdict` where a rule may apply to none."""
+    """Return what is decided next to the samples: the `gate`, or the `verdict` where a rule may apply to none."""
     if suite.spec.gate is not None:
         return "gate"
     graders = suite.spec.graders.values()

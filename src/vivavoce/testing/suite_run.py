@@ -144,7 +144,7 @@ def _drop(work: ExperimentRun) -> None:
 
 @contextmanager
 def _turn(store: Store, name: str) -> Generator[None]:
-    """Wait until no other worker is at it; the claim of a worker ends with its process, so nobody waits for ever."""
+    """Wait until no other worker is at it; the claim of a worker ends with its process, so nobody waits forever."""
     while True:
         claim = store.claimed(name)
         try:

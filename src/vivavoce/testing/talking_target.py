@@ -43,7 +43,7 @@ class TalkingTarget:
         try:
             return wait_for(self.atalk(*messages))
         except TargetFault as fault:
-            raise fault.with_traceback(None) from None  # the test stands in the traceback, and not our own frames
+            raise fault.with_traceback(None) from None  # the test is in the traceback, and not our own frames
 
     async def atalk(self, *messages: str) -> ConversationHistory:
         """Async version of `talk`."""

@@ -58,13 +58,13 @@ def _rule(marker: pytest.Mark) -> Rule:
     trials = _whole("trials", given["trials"], 1)
     least = _whole("min_pass", given.get("min_pass", trials), 1)
     if least > trials:
-        raise ValueError(f"min_pass is {least} and there are only {trials} trials")
+        raise ValueError(f"min_pass is {least}, but there are only {trials} trials")
     return Rule(trials, least)
 
 
 def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} is a whole number from {least} on; got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return value
 
 
@@ -76,7 +76,7 @@ def repeated(item: pytest.Item, rule: Rule, test: RunningTest) -> Generator[None
         pytest.fail.Exception: it is not a test function.
     """
     if not isinstance(item, pytest.Function) or getattr(item, "_testcase", None) is not None or _of_unittest(item):
-        pytest.fail(f"@pytest.mark.{MARKER} needs a test function; {item.name} is none", pytrace=False)
+        pytest.fail(f"@pytest.mark.{MARKER} needs a test function; {item.name} is not one", pytrace=False)
     function: Callable[..., Any] = item.obj
     tally = _Tally(rule, test)
     item.obj = _async(function, tally) if inspect.iscoroutinefunction(function) else _sync(function, tally)

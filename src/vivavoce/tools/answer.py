@@ -137,7 +137,7 @@ class Case(Written):
         if ("result" in self.model_fields_set) == (self.error is not None):
             raise ValueError("needs either result or error")
         if self.arguments is not None and not self.when:
-            raise ValueError("arguments says how those of when are compared; write when, too")
+            raise ValueError("arguments says how to compare the arguments in when; write when, too")
         try:
             _ = self.rule
         except UsageError as error:

@@ -143,7 +143,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError as error:
-        raise UsageError(f"the handler of '{name}' has no parameters to read; wrap it in a function") from error
+        raise UsageError(f"the parameters of the handler of '{name}' cannot be read; wrap it in a function") from error
     for one in parameters:
         if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL):
             raise UsageError(f"the handler of '{name}' is called by keyword, and '{one.name}' cannot be")

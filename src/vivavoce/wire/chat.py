@@ -76,7 +76,7 @@ class ChatEndpoint:
         """Send a request to another path below the same address, with the same key.
 
         Raises:
-            Fault: there is no answer, or its status is no success.
+            Fault: there is no answer, or its status is not a success.
         """
         url = f"{self._base_url}{path}"
         return await self._client.request(method, url, data, {**self._headers, **headers}, repeatable=repeatable)
@@ -152,7 +152,7 @@ def checked_settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:
     """
     for key in _OURS:
         if key in settings:
-            raise UsageError(f"{what}: '{key}' is not a setting; it is sent by vivavoce itself")
+            raise UsageError(f"{what}: '{key}' cannot be set; vivavoce sends it itself")
     return dict(settings)
 
 

@@ -196,7 +196,7 @@ def checked_url(url: str, what: str) -> str:
     except ValueError:
         valid = False
     if not valid:
-        shown = re.sub(r"(?s).*@", "***@", url)  # a password with a slash in it makes an address that is none
+        shown = re.sub(r"(?s).*@", "***@", url)  # a password with a slash in it makes an address that is not one
         raise UsageError(f"{what}: '{shown}' is not a web address such as http://localhost:8000/v1")
     if holds_user(url):
         raise UsageError(f"{what}: {USER_IN_ADDRESS}")

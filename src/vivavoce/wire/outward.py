@@ -26,7 +26,7 @@ def check_outward(url: str, *, private: bool) -> None:
     """Check that an address may be called.
 
     Raises:
-        UsageError: it is no web address, its host is not known, or it is private and `private` is False.
+        UsageError: it is not a web address, its host is not known, or it is private and `private` is False.
     """
     checked_url(url, "the address of a webhook")
     if not url.isascii():
@@ -60,7 +60,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) ->
 
 @contextmanager
 def _in_time(opened: socket.socket) -> Generator[None]:
-    """End a connection that takes too long in all: a receiver may send a byte now and then, for ever.
+    """End a connection that takes too long in all: a receiver may send a byte now and then, forever.
 
     Raises:
         TimeoutError: it took too long.
@@ -96,7 +96,7 @@ def _address(url: str, *, private: bool) -> tuple[str, int]:
     numbers = [str(one[4][0]) for one in found]
     if not private and not all(map(_is_public, numbers)):
         raise UsageError(
-            f"'{parts.hostname}' leads to a private network; start the server with --private-webhooks to allow that"
+            f"'{parts.hostname}' is in a private network; start the server with --private-webhooks to allow that"
         )
     return numbers[0], port
 

@@ -112,7 +112,7 @@ class _Body:
             ExchangeError: the end of a compressed body is missing.
         """
         if self._chunks and self._decompressor is not None and not self._decompressor.eof and not self.is_cut:
-            raise ExchangeError("the compressed answer is not whole", "answer")
+            raise ExchangeError("the compressed response is incomplete", "answer")
         return b"".join(self._chunks)
 
     def _decompress(self, chunk: bytes) -> bytes:
@@ -124,7 +124,7 @@ class _Body:
         except zlib.error as error:
             raise ExchangeError(f"the compressed answer is damaged: {error}", "answer") from error
         if self._decompressor.unused_data:
-            raise ExchangeError("the compressed answer goes on after its end", "answer")
+            raise ExchangeError("the compressed response has data after its end", "answer")
         return plain
 
 

@@ -103,17 +103,17 @@ def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
     assert (found.labels, found.drawn) == (70, 60)
     assert (found.figures, found.rates) == (before.figures, [one.model_copy() for one in found.rates])
     assert found.rates[0].rate.value == before.rates[0].rate.value
-    assert "10 labels of conversations that were not drawn at random: no figure has them" in found.notes
+    assert "10 labels of conversations that were not randomly sampled: not in any figure" in found.notes
 
 
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
         ([], "no corrected rate: no conversation has a label"),
-        ([True] * 3, "people pass every drawn conversation"),
-        ([False] * 3, "people fail every drawn conversation"),
+        ([True] * 3, "people pass every sampled conversation"),
+        ([False] * 3, "people fail every sampled conversation"),
         ([True, False, True], "3 labels show only the largest differences"),
-        ([True, False, True], "the judge passes everything: its rate says nothing, only the labels do"),
+        ([True, False, True], "the judge passes everything: its rate tells nothing, only the labels do"),
     ],
 )
 def test_what_cannot_be_said_is_said(store: Store, verdicts: list[bool], said: str) -> None:
@@ -129,14 +129,14 @@ def test_people_who_differ_are_left_out_until_somebody_decides(store: Store) -> 
     label(store, 0, good=False, author="Olu")
     found = report(store)
     assert found.drawn == 59
-    assert "1 conversation on which people differ evenly: no figure has them, so they are" in found.notes[0]
+    assert "1 conversation on which people are evenly split: not in any figure, so the figures are" in found.notes[0]
     assert found.people is not None
     assert found.people.n == 1
 
 
 def test_labels_in_sight_of_the_answer_are_told(store: Store) -> None:
     labelled(store, blind=False)
-    assert any("60 drawn labels given in sight of the judge's answer" in line for line in report(store).notes)
+    assert any("60 drawn labels given with the judge's answer visible" in line for line in report(store).notes)
 
 
 def test_a_label_for_every_conversation_was_not_chosen(store: Store) -> None:

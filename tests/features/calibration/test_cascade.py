@@ -117,7 +117,7 @@ def test_what_the_first_has_no_score_for_goes_on(store: Store) -> None:
     assert 0.25 < found.rows[-1].asked < 0.42
     assert found.rows[0].accuracy.n == pytest.approx(found.reported_on * 2 / 3, abs=12)
     assert found.notes == [
-        "first has no score for 67 labelled conversations: these go on to then",
+        "first has no score for 67 labelled conversations: then decides these",
         "on the labels to report, the agreement of the cascade is within the 95% intervals of then",
     ]
 
@@ -142,7 +142,7 @@ def test_only_drawn_labels_count(store: Store) -> None:
     assert found.labels == 100
     assert found.why is not None
     assert found.why.startswith("people fail every conversation to choose by")
-    assert found.notes[0] == "100 labels of conversations that were not drawn at random: no figure has them"
+    assert found.notes[0] == "100 labels of conversations that were not randomly sampled: not in any figure"
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_only_drawn_labels_count(store: Store) -> None:
     [
         (broken, "first has no score for any labelled conversation"),
         (flat, "first says 0.7 of every labelled conversation: no threshold tells where"),
-        (right, "first and then give the same verdict on every labelled conversation: first alone would do"),
-        (dear, "first costs as much as then: asking it first saves nothing"),
+        (right, "first and then give the same verdict on every labelled conversation: first alone is enough"),
+        (dear, "first costs as much as then: calling it first saves nothing"),
         (guesses, "no thresholds keep the agreement of then for less"),
     ],
 )

@@ -100,7 +100,7 @@ the cascade                38.4%   48.4%     0.934  0.882 … 0.964  0.860  0.75
 
 below 0.05 it fails and from 0.7 it passes by small; of the rest large decides
 note: on the labels to report, the agreement of the cascade is within the 95% intervals of large
-note: small alone is within the interval of large on the labels to report: label more to tell them apart
+note: small alone is within the interval of large on the labels to report: label more to distinguish them
 
 write under graders, instead of both, and calibrate the whole as any other judge:
   large:
@@ -140,7 +140,7 @@ def test_the_line_makes_a_judge_that_is_calibrated_like_any_other(viva: Viva) ->
 
 def test_without_a_price_costs_are_tokens_of_the_large_judge(viva: Viva) -> None:
     found = viva("cascade", "--first", "free", "--then", "large", "--label", "stars", "--good-from", "3")
-    note = "a price is unknown, so costs are shares of the tokens of large; free uses 100% as many tokens besides"
+    note = "a price is unknown, so costs are shares of the tokens of large; free also uses 100% as many tokens"
     assert f"\nnote: {note}\n" in found.stdout
     rows = [line.split() for line in found.stdout.splitlines()[2:6]]
     assert [row[:5] for row in (rows[1], rows[3])] == [
@@ -152,13 +152,16 @@ def test_without_a_price_costs_are_tokens_of_the_large_judge(viva: Viva) -> None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--first", "small", "--then", "small"], "small and small are one judge"),
+        (["--first", "small", "--then", "small"], "small and small are the same judge"),
         (["--first", "smell", "--then", "large"], "no grader 'smell' in run talks-"),
         (["--first", "small", "--then", "lorge"], "did you mean 'large'?"),
-        (["--first", "small", "--then", "large", "--good-from", "3"], "--good-from belongs to a label of the dataset"),
+        (["--first", "small", "--then", "large", "--good-from", "3"], "--good-from needs --label"),
         (["--first", "small", "--then", "large", "--random"], "--random is for --labels and --label"),
         (["--first", "small", "--then", "large", "--labels", "no.jsonl"], "no.jsonl: there is no such file"),
-        (["--first", "small", "--then", "large", "--label", "stars"], "say from which one a conversation is good"),
+        (
+            ["--first", "small", "--then", "large", "--label", "stars"],
+            "give the number at or above which a conversation is good",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[str], said: str) -> None:
@@ -175,12 +178,12 @@ def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[s
         (["--then", "large", "--labels", "few.jsonl", "--random"], "nothing is chosen: too few labels, 3: "),
         (
             ["--then", "large", "--labels", "some.jsonl"],
-            "nothing is chosen: there is no label of a conversation that was drawn",
+            "nothing is chosen: there is no label of a randomly sampled",
         ),
         (["--then", "free", "--label", "good"], "small and free give the same verdict on every labelled conversation"),
         (["--then", "flat", "--label", "good"], "nothing is chosen: small costs as much as flat"),
         (["--then", "large", "--label", "good", "--cost", "0.1"], "cost 10% of it or less; the cheapest cost "),
-        (["--then", "brief", "--label", "good"], "nothing is chosen: brief asks no model, so it costs nothing"),
+        (["--then", "brief", "--label", "good"], "nothing is chosen: brief uses no model, so it costs nothing"),
         (["--first", "flat", "--then", "large", "--label", "good"], "chosen: flat says 0.7 of every labelled"),
     ],
 )

@@ -113,8 +113,8 @@ def test_a_label_of_the_dataset_needs_no_draw_where_all_have_it(folder: Path, vi
 def test_what_was_not_drawn_is_shown_and_not_kept(folder: Path, viva: Viva) -> None:
     viva("run", "suite.yaml", "-q")
     told = viva("calibrate", "--grader", "helps", "--labels", labels(folder))
-    assert "60 labels of conversations that were not drawn at random: no figure has them" in told.stdout
-    assert "nothing was kept" in told.stderr
+    assert "60 labels of conversations that were not randomly sampled: not in any figure" in told.stdout
+    assert "nothing was saved" in told.stderr
     dry = viva("calibrate", "--grader", "helps", "--labels", labels(folder), "--random", "--dry-run")
     assert "% corrected [" in dry.stdout
     with Store.open(".vivavoce/vivavoce.db") as store:
@@ -134,12 +134,12 @@ def test_conversations_are_drawn_for_people(folder: Path, viva: Viva) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--labels", "a", "--label", "good"], "name one"),
-        (["--good-from", "3"], "--good-from belongs to a label"),
-        (["--random"], "labels of the pages know how they were drawn"),
-        (["--json", "--markdown"], "two formats"),
-        (["--draw", "3"], "belong together"),
-        (["--people", "Ida"], "belong together"),
+        (["--labels", "a", "--label", "good"], "cannot be combined"),
+        (["--good-from", "3"], "--good-from needs --label"),
+        (["--random"], "labels from the pages record how they were sampled"),
+        (["--json", "--markdown"], "cannot be combined"),
+        (["--draw", "3"], "must be used together"),
+        (["--people", "Ida"], "must be used together"),
         (["--draw", "3", "--people", "Ida", "--json"], "shows no figures"),
         (["--labels", "nowhere.jsonl"], "nowhere.jsonl"),
         (["--labels", "labels.csv"], "JSON Lines"),

@@ -71,8 +71,8 @@ def test_labels_on_the_page_of_a_conversation_are_not(url: str, store: Store) ->
     post(url, "/runs/run-1/samples/s1", "/label", **form)
     assert [one.drawn for one in store.labels.all("run-1")] == [None]
     page = get(url + PAGE).text
-    assert "1 label of conversations that were not drawn at random" in page
-    assert "Keep these labels" not in page
+    assert "1 label of conversations that were not randomly sampled" in page
+    assert "Save these labels" not in page
 
 
 def test_they_are_kept_with_a_button_and_correct_the_run(url: str, store: Store) -> None:
@@ -112,7 +112,7 @@ def test_the_client_labels_in_a_queue_and_calibrates(url: str, store: Store) -> 
 def test_without_a_drawn_label_there_is_nothing_to_keep(url: str) -> None:
     with Client(url) as client:
         client.label("run-1", "s1", "pass", grader="goal")
-        with pytest.raises(UsageError, match="nothing to keep"):
+        with pytest.raises(UsageError, match="nothing to save"):
             client.calibrate("run-1", "goal")
         with pytest.raises(NotFound):
             client.label("run-1", "s1", "pass", grader="goal", queue="q-nobody")
@@ -133,7 +133,7 @@ def test_without_a_label_of_people_the_kept_calibration_is_shown(url: str, store
     store.calibrations.add(kept)
     page = get(url + PAGE).text
     assert "12 labels, all drawn at random" in page
-    assert "Keep these labels" not in page
+    assert "Save these labels" not in page
     label(url, 4)
     assert "4 labels, all drawn at random" in get(url + PAGE).text
     (link,) = re.findall(r'href="([^"]*kept=[^"]*)"', get(url + PAGE).text)

@@ -65,7 +65,7 @@ async def test_what_cannot_be_compared_is_told(store: Store) -> None:
 async def test_scores_compared_with_themselves_say_so(store: Store) -> None:
     kept = await keep(store, some(2, 1.0))
     text = markdown_comparison(compare(store, kept.grading, kept.grading))
-    assert text.endswith("\n\nBoth sides are the same scores, so there is no difference.\n\n")
+    assert text.endswith("\n\nBoth sides are the same grading, so there is no difference.\n\n")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -51,7 +51,7 @@ def test_the_finding_comes_first_as_a_sentence(empty: Store, url: str) -> None:
     read = page(url)
     assert "On the 40 samples that both runs scored, B is worse on goal by 0.250 (95% interval" in read.text
     assert "20 went from pass to fail and 0 the other way" in read.text
-    assert "Matched samples only: the 40 that ask the same in both runs" in read.text
+    assert "Matched samples only: the 40 that are identical in both runs" in read.text
     assert "Worse" in read.text
     assert any(label.startswith("Difference −0.250, 95% interval") for label in read.having("aria-label"))
 

@@ -69,7 +69,7 @@ async def test_scores_compared_with_themselves_say_so(store: Store) -> None:
     graded = await keep(store, some(2, 1.0))
     out = io.StringIO()
     Console(file=out, width=80).print(comparison(compare(store, graded.grading, graded.grading)))
-    assert out.getvalue().splitlines()[-1] == "both sides are the same scores, so there is no difference"
+    assert out.getvalue().splitlines()[-1] == "both sides are the same grading, so there is no difference"
 
 
 async def test_in_a_narrow_window_the_difference_stays_readable(store: Store) -> None:

@@ -35,7 +35,7 @@ def test_the_turn_is_named_shown_and_listed(viva: Viva) -> None:
     assert "as it was held     failed" in done.stdout
     shown = viva("show", "latest").stdout
     assert "the odds fell at turn 2" in shown
-    assert "it is no baseline and no point of a trend" in shown
+    assert "it cannot be a baseline or a point of a trend" in shown
     assert "from each turn, with bot.good" in viva("runs").stdout
     assert "from each turn, with bot.good: viva show asked-" in viva("show", "latest~1", "a").stdout
 
@@ -57,13 +57,13 @@ def test_a_search_that_finds_nothing_ends_with_3(viva: Viva) -> None:
     [
         (["latest"], "write RUN/SAMPLE"),
         (["latest/b"], "no sample 'b'"),
-        (["latest/a", "--turn", "4"], "--turn 4: that turn is not there; asked-"),
-        (["latest/a", "--turn", "2", "--user", "u", "--assistant", "a"], "do not go together"),
+        (["latest/a", "--turn", "4"], "--turn 4 does not exist; asked-"),
+        (["latest/a", "--turn", "2", "--user", "u", "--assistant", "a"], "cannot be combined"),
         (["latest/a", "--user", "u"], "--user needs --turn"),
         (["latest/a", "--turn", "2", "--assistant", " "], "--assistant is empty"),
         (["latest/a", "--suite", "no.yaml"], "no.yaml: there is no such file"),
         (["latest/a", "--target", "other"], "must be file.py:function"),
-        (["latest/fine"], "did not fail by 'right'"),
+        (["latest/fine"], "did not fail 'right'"),
     ],
 )
 def test_mistakes_are_one_line(viva: Viva, arguments: list[str], complaint: str) -> None:

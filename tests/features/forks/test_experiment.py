@@ -257,7 +257,7 @@ async def test_a_recorded_log_needs_somebody_who_goes_on(store: Store, tmp_path:
     rows = [{"id": "a", "messages": messages, "ground_truth": [None, None, "right"]}]
     (tmp_path / "log.yaml").write_text(json.dumps({**described, "dataset": {"rows": rows}}))
     run = run_suite(tmp_path / "log.yaml", store=store.place).run
-    with pytest.raises(UsageError, match=r"are recorded, and nobody is there to go on .* --target"):
+    with pytest.raises(UsageError, match=r"are recorded, so there is no target to continue them.* --target"):
         await forked_from(store, f"{run.id}/a", trials=30)
     with LoopbackServer(breaking(99, 0.0)) as server:
         found = await forked_from(store, f"{run.id}/a", target=f"{server.base_url}#m", trials=60)
@@ -295,16 +295,16 @@ async def test_tools_that_nobody_answers_give_what_was_recorded_until_that_diffe
     first, second = outcome.attempt.trajectory.turns
     assert [one.text for one in first.messages[1:]] == ["", '{"left": 8}', "left: 8"]
     assert second.failure is not None
-    assert second.failure.message.startswith("the conversation that this goes on from has no result of take(")
+    assert second.failure.message.startswith("the original conversation has no result of take(")
 
 
 @pytest.mark.parametrize(
     ("wanted", "complaint"),
     [
-        ({"turn": 3}, "--turn 4: that turn is not there; .*/a has 3 turns"),
-        ({"turn": 2, "assistant": "x"}, "--turn 3 is the last turn of .*/a, and nothing is said after it"),
+        ({"turn": 3}, "--turn 4 does not exist; .*/a has 3 turns"),
+        ({"turn": 2, "assistant": "x"}, "--turn 3 is the last turn of .*/a; there is nothing to replay after it"),
         ({"grader": "nobody"}, "no grader 'nobody'"),
-        ({"grader": "other"}, "did not fail by 'other', so there is no turn to find"),
+        ({"grader": "other"}, "did not fail 'other', so there is no turn to find"),
         ({"target": "no such"}, "must be file.py:function"),
     ],
 )
@@ -322,7 +322,7 @@ async def test_what_cannot_be_gone_on_from_is_said(
     run = run_suite(path, store=store.place).run
     with pytest.raises(UsageError, match=complaint):
         await forked_from(store, f"{run.id}/a", **wanted)
-    with pytest.raises(UsageError, match="has one turn only"):
+    with pytest.raises(UsageError, match="has only one turn"):
         await forked_from(store, f"{run.id}/b")
 
 
@@ -338,7 +338,7 @@ async def test_a_grader_or_a_target_that_changed_since_is_noticed(store: Store, 
     result = await fork_run(stored, outcome, Wanted(turn=1, trials=1), store=store).execute()
     assert any("the code of the target has changed since" in note for note in result.notes)
     (tmp_path / "g.py").write_text("def g(sample, submission): return 0.5")
-    with pytest.raises(UsageError, match=r"'g' is not what graded .*; grade it again first: viva runs grade"):
+    with pytest.raises(UsageError, match=r"'g' has changed since it graded .*; grade it again first: viva runs grade"):
         await forked_from(store, f"{run.id}/a")
 
 

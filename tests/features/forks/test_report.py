@@ -94,7 +94,7 @@ def test_a_fork_is_no_run_of_the_suite(forks: tuple[Path, Run, Run], store: Stor
     _, run, fork = forks
     note = partial_note(fork)
     assert note is not None
-    assert note.startswith(f"fork of {run.id}/a from each turn, with bot.good; it is no baseline")
+    assert note.startswith(f"fork of {run.id}/a from each turn, with bot.good; it cannot be a baseline")
     assert store.run("latest", whole=True).id == run.id
     with pytest.raises(UsageError, match=f"is a fork of {run.id}/a .*; fork that conversation again"):
         suite_of(fork)
@@ -153,7 +153,7 @@ def test_sentences_say_what_was_found() -> None:
 def test_the_id_of_a_start_says_its_turn() -> None:
     assert start_id("a@b", 2) == "a@b@3"
     assert start_of("a@b@3") == 2
-    with pytest.raises(ValueError, match="does not say"):
+    with pytest.raises(ValueError, match="does not name the turn"):
         start_of("a")
 
 

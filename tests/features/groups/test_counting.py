@@ -180,7 +180,7 @@ async def test_of_too_many_conversations_samples_are_not_told_apart(
     found = count_groups(store, GRADING, "tag", "turns>-1")
     assert [one.pass_rate for one in found] == [one.pass_rate for one in told]
     assert {(one.low, one.rest) for one in found} == {(None, None)}
-    with pytest.raises(UsageError, match="up to 10 conversations, not of 60; filter them"):
+    with pytest.raises(UsageError, match="at most 10 conversations, got 60; filter them"):
         count_groups(store, GRADING, "metadata.language")
 
 

@@ -100,8 +100,8 @@ def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, 
 @pytest.mark.parametrize(
     ("by", "which", "said"),
     [
-        ("target", "", "there is nothing to compare the group with"),
-        ("tag", "sample:en1", "there is nothing to compare the group with"),
+        ("target", "", "there is no other group to compare with"),
+        ("tag", "sample:en1", "there is no other group to compare with"),
         ("tag", "-sample:*", "no conversation is in a group"),
         ("trial", "", "no group differs from the others beyond chance"),
         ("tag", "-sample:en* -sample:tr1 -sample:tr2 -sample:tr3 -sample:tr4 -sample:tr5", "too few to compare: "),

@@ -102,10 +102,10 @@ def test_graders_are_compared_with_a_label_of_the_dataset(viva: Viva) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["agreement", "--tag", "report"], "name it with --label"),
-        (["agreement", "--good-from", "3"], "name it with --label"),
-        (["export", "--label", "answered"], "--label is for: viva labels agreement"),
-        (["agreement", "--label", "answered", "--author", "Ida"], "takes no --author and no --turns"),
+        (["agreement", "--tag", "report"], "--label"),
+        (["agreement", "--good-from", "3"], "--label"),
+        (["export", "--label", "answered"], "--label is for viva labels agreement"),
+        (["agreement", "--label", "answered", "--author", "Ida"], "without --author and --turns"),
         (["agreement", "--label", "absent"], "no row has labels.absent"),
         (["agreement", "--label", "answered", "--tag", "absent"], "no row has the tag 'absent'"),
         (["agreement", "--label", "answered", "--grader", "refusals"], "did you mean 'refusal'?"),
@@ -159,4 +159,4 @@ def test_the_agreement_of_people_is_written_as_markdown(viva: Viva, tmp_path: Pa
     assert "**2 people**: `Ida`, `Olu`" in told
     assert "| `two` | fail | pass |" in told
     refused = viva("labels", "export", "--markdown", "--store", "x.db")
-    assert (refused.returncode, "--markdown is for: viva labels agreement" in refused.stderr) == (2, True)
+    assert (refused.returncode, "--markdown is for viva labels agreement" in refused.stderr) == (2, True)

@@ -41,5 +41,5 @@ def test_names_cannot_break_the_table() -> None:
 
 
 def test_without_two_people_there_is_nothing_to_compare() -> None:
-    assert list(people_markdown(None)) == ["No place has labels of two people."]
+    assert list(people_markdown(None)) == ["No conversation or turn has labels of two people."]
     assert list(people_lines(None)) == []

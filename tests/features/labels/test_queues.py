@@ -54,7 +54,7 @@ def test_a_queue_is_assigned_labelled_and_seen_by_all(url: str, store: Store) ->
     there = assigned(url).headers["location"]
     (queue,) = store.queues.all()
     assert there == f"/label-queues/{queue.id}"
-    assert "0 of 4 labels are there: 4 conversations, each labelled by 1 person, blind." in get(url + there).text
+    assert "0 of 4 labels done: 4 conversations, each labelled by 1 person, blind." in get(url + there).text
     assert "0 of 2 labelled" in get(f"{url}/label").text
     first = get(f"{url}/label/{queue.id}").headers["location"]
     assert first == f"/label/{queue.id}/1"
@@ -64,7 +64,7 @@ def test_a_queue_is_assigned_labelled_and_seen_by_all(url: str, store: Store) ->
     assert "1 of 2 labelled" in get(f"{url}/label").text
     with serving(store) as other:
         assert get(f"{other}/label/{queue.id}").headers["location"] == f"/label/{queue.id}/2"
-        assert "1 of 4 labels are there" in get(other + there).text
+        assert "1 of 4 labels done" in get(other + there).text
 
 
 def test_what_is_wrong_in_the_form_is_said(url: str, store: Store) -> None:

@@ -370,5 +370,7 @@ async def test_a_config_has_a_name_that_langfuse_takes(store: Store, tmp_path: P
 async def test_a_config_that_is_not_made_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with Tool().server() as server:
         monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
-        with pytest.raises(UsageError, match=r"made no score config '(correctness|label)', which labels need"):
+        with pytest.raises(
+            UsageError, match=r"did not create the score config '(correctness|label)', which labels need"
+        ):
             publish(await labelled_run(store), "langfuse")

@@ -93,7 +93,7 @@ def test_a_run_may_stand_for_the_logs_and_a_file_for_the_run(viva: Viva) -> None
         (["--against", "none.jsonl"], "none.jsonl: there is no such file"),
         (["logs.jsonl", "--against", "."], ". is a folder"),
         (["latest", "--against", "logs.jsonl"], "no store at"),
-        (["logs.jsonl", "--against", "latest", "--from", "openai"], "--from is for a file, and 'latest' is none"),
+        (["logs.jsonl", "--against", "latest", "--from", "openai"], "--from needs a file, and 'latest' is not a file"),
         (["logs.jsonl", "--against", "logs.jsonl", "--embedder", "nobody"], "embedder 'nobody'"),
     ],
 )

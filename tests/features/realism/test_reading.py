@@ -60,7 +60,7 @@ def test_other_formats_are_read_and_trials_are_one_sample(tmp_path: Path) -> Non
     ],
 )
 def test_a_file_without_users_is_told_in_one_line(tmp_path: Path, rows: list[dict[str, object]], why: str) -> None:
-    with pytest.raises(UsageError, match=f"there is no message of a user to compare: {why}"):
+    with pytest.raises(UsageError, match=f"no user message to compare: {why}"):
         spoken_in_file(write(tmp_path / "logs.jsonl", rows))
 
 
@@ -69,7 +69,7 @@ def test_a_file_of_users_alone_says_that_answers_are_missing(tmp_path: Path) -> 
         {"id": str(place), "messages": [{"role": "user", "content": "Hi"}]} for place in range(3)
     ]
     (note,) = spoken_in_file(write(tmp_path / "logs.jsonl", rows)).notes
-    assert "3 of 3 conversations have messages of the user alone" in note
+    assert "3 of 3 conversations have only user messages" in note
 
 
 def test_a_run_is_read_without_what_ended_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_the_same_conversations_on_both_sides_are_nothing_to_compare() -> None:
     found = compared(users("a", 40), users("b", 40))
     assert found.finding == f"nothing to compare: {SAME}"
     assert not any(one.differs for one in found.features)
-    assert "in 40 of 40 simulated conversations the user says exactly what a real one says" in found.notes
+    assert "in 40 of 40 simulated conversations the user writes exactly what a real user wrote" in found.notes
 
 
 def test_another_language_is_told_and_english_words_are_not_looked_for() -> None:
@@ -134,7 +134,7 @@ def test_a_feature_that_went_the_other_way_is_farther() -> None:
 
 def test_logs_of_which_nothing_is_held_back_are_refused() -> None:
     kept = [one for one in users("b", 40).sides if not one.held_back]
-    with pytest.raises(UsageError, match=r"none of its .* conversations is in the half that is held back"):
+    with pytest.raises(UsageError, match=r"none of its .* conversations is in the held-out half"):
         compared(users("a", 30), Spoken("logs", kept), earlier=users("c", 30, 3))
 
 
@@ -149,14 +149,14 @@ def test_without_the_local_embedder_features_alone_are_compared_and_that_is_said
     monkeypatch.setattr(local_embedder, "PACKAGE", "gt_that_is_not_installed")
     found = realism(users("a", 25), users("b", 25, 2))
     assert [one.by for one in found.apart] == ["manner"]
-    assert found.notes == ["what users talk about is not compared: the local embedder needs vivavoce[embed]"]
+    assert found.notes == ["topics are not compared: the local embedder needs vivavoce[embed]"]
 
 
 def test_the_local_embedder_is_not_asked_about_other_languages() -> None:
     german = [side(f"Guten Tag, ich möchte meine Bestellung {n} stornieren, bitte.") for n in range(50)]
     found = realism(Spoken("a", german[:25]), Spoken("b", german[25:]))
     assert [one.by for one in found.apart] == ["manner"]
-    assert found.notes[-1].endswith("the local embedder knows English alone; name another one")
+    assert found.notes[-1].endswith("the local embedder knows only English; name another embedder")
 
 
 def test_json_holds_all_of_it() -> None:

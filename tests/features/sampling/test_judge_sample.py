@@ -194,12 +194,12 @@ def test_labels_from_elsewhere_correct_the_estimate_of_a_sample(viva: Viva) -> N
     [
         (("--by", "turns"), "--by needs --sample N"),
         (("--weight-by", "turns"), "--weight-by needs --sample N"),
-        (("--sample", "5", "--max-samples", "9"), "--sample and --max-samples do not go together"),
-        (("--sample", "5", "--parts", "out"), "--parts and --sample do not go together"),
-        (("--sample", "5", "--parts", "out", "--engine", "ray"), "--parts and --sample do not go together"),
+        (("--sample", "5", "--max-samples", "9"), "--sample cannot be combined with --max-samples"),
+        (("--sample", "5", "--parts", "out"), "--parts and --sample cannot be combined"),
+        (("--sample", "5", "--parts", "out", "--engine", "ray"), "--parts and --sample cannot be combined"),
         (("--sample", "5", "--by", "nonsense"), "no metric 'nonsense'"),
         (("--sample", "5", "--by", "metadata.plna"), "did you mean 'metadata.plan'"),
-        (("--sample", "5", "--by", "safety"), "'safety' asks a model"),
+        (("--sample", "5", "--by", "safety"), "'safety' would call a model"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_in_one_line(viva: Viva, options: tuple[str, ...], why: str) -> None:
@@ -218,7 +218,7 @@ def test_no_number_of_conversations_is_no_sample(viva: Viva, number: str) -> Non
 def test_a_sample_as_large_as_the_file_estimates_nothing(viva: Viva) -> None:
     done = viva("judge", "talks.jsonl", "--metrics", "refusal", "--sample", "120", "-q")
     said = " ".join(done.stderr.split())
-    assert "the file has 120 conversations, so --sample 120 judges all: nothing is estimated" in said
+    assert "the file has 120 conversations, so --sample 120 judges all of them and nothing is estimated" in said
     assert newest()[1].population is None
 
 

@@ -140,7 +140,7 @@ def test_the_more_it_has_the_likelier_it_is_and_nothing_is_impossible() -> None:
 
 def test_a_sample_as_large_as_the_file_is_all_of_it() -> None:
     assert sampler(300).draw("abc") is None
-    assert "300 conversations, so --sample 301 judges all: nothing is estimated" in sampler(301).note
+    assert "300 conversations, so --sample 301 judges all of them and nothing is estimated" in sampler(301).note
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_sample_as_large_as_the_file_is_all_of_it() -> None:
     [
         ("metadata.paln", None, "no conversation has metadata.paln; did you mean 'metadata.plan'?"),
         ("goal", None, "no conversation has goal"),
-        ("safety", None, "'safety' asks a model"),
+        ("safety", None, "'safety' would call a model"),
         ("trun_count", None, "did you mean 'turn_count'"),
-        ("", "metadata.plan", "metadata.plan is 'free', and a weight is a number"),
+        ("", "metadata.plan", "metadata.plan is 'free', but a weight must be a number"),
         ("", "metadata.debt", "is not always a finite number of 0 or more"),
         ("", "metadata.no", "no conversation has metadata.no"),
     ],
@@ -166,7 +166,7 @@ def test_too_many_different_words_are_refused() -> None:
     trait = trait_of("id", Path())
     for number in range(10_000):
         trait.add(sample(number))
-    with pytest.raises(UsageError, match="more than 10,000 different values"):
+    with pytest.raises(UsageError, match="too many distinct values to group by"):
         trait.add(sample(10_000))
 
 
@@ -231,7 +231,7 @@ def test_a_dry_run_counts_what_is_drawn(log: Path) -> None:
     ("gate", "why"),
     [
         ("{kind: simple, metric_key: said, aggregation: min, value: 0.5}", "a gate on min cannot be decided"),
-        ("{kind: samples, metric_key: said, min_pass: 1}", "a gate about each sample"),
+        ("{kind: samples, metric_key: said, min_pass: 1}", "a gate on each sample"),
     ],
 )
 def test_a_gate_about_each_conversation_is_refused(log: Path, gate: str, why: str) -> None:

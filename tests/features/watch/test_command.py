@@ -19,13 +19,13 @@ from features.watch.traffic import export, in_protobuf, turn
 from vivavoce import Store
 
 WRONG = (
-    ((), "name what judges: --metrics NAMES, or --suite FILE"),
-    (("--metrics", "refusal", "--suite", "s.yaml"), "name what judges"),
+    ((), "choose what to judge with: --metrics NAMES, or --suite FILE"),
+    (("--metrics", "refusal", "--suite", "s.yaml"), "choose what to judge with"),
     (("--metrics", "none"), "no metric 'none'"),
     (("--metrics", "safety"), "needs a judge"),
     (("--suite", "none.yaml"), "there is no such file"),
     (("--metrics", "refusal", "--idle", "soon"), "--idle is a time such as 60s, 5m or 1h, got 'soon'"),
-    (("--metrics", "refusal", "--sample", "150%"), "more than everything"),
+    (("--metrics", "refusal", "--sample", "150%"), "more than 100%"),
     (("--metrics", "refusal", "--sample", "a lot"), "--sample is a share such as 10% or 0.1"),
     (("--metrics", "refusal", "--max-disk", "1 big"), "--max-disk is a size such as 500MB or 2GB"),
     (("--metrics", "refusal", "--folder", "none"), "none: there is no such folder"),
@@ -85,7 +85,7 @@ def test_a_port_takes_requests_until_a_signal_ends_it_in_good_order(tmp_path: Pa
 
 
 def test_how_a_watch_is_doing_is_printed_and_its_gate_is_the_exit_code(viva: Viva) -> None:
-    assert "nothing has been run here yet" in viva("watch-traces", "--status").stderr
+    assert "no run has been stored here yet" in viva("watch-traces", "--status").stderr
     Path("suite.yaml").write_text(
         "name: shop\ndataset: none.jsonl\ntarget: {kind: function, function: 'bot.py:answer'}\n"
         "graders:\n  polite: {kind: rule, never: {assistant_says: sorry}}\n"
@@ -117,4 +117,4 @@ def test_a_watch_without_a_gate_has_nothing_to_check(viva: Viva) -> None:
     done = viva("watch-traces", "--check")
     assert done.returncode == 2
     assert "the watch 'production' has no gate; start it with --suite FILE" in done.stderr
-    assert "--json goes with --status or --check" in viva("watch-traces", "--json", "--metrics", "refusal").stderr
+    assert "--json needs --status or --check" in viva("watch-traces", "--json", "--metrics", "refusal").stderr

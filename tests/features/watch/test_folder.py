@@ -107,7 +107,7 @@ async def test_half_a_line_that_stays_is_told_and_read_when_it_is_whole(place: P
     await folder.look()
     await folder.look(is_last=True)
     assert len(said) == 1
-    assert f"at byte {len(before)}: the last line is not whole; it waits for the rest" in said[0]
+    assert f"at byte {len(before)}: the last line is incomplete; waiting for the rest" in said[0]
     with file.open("a") as out:
         out.write(line("b")[50:] + line("c"))
     await folder.look()

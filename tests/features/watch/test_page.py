@@ -31,7 +31,7 @@ def here() -> int:
 
 def test_an_empty_store_says_how_to_begin(empty: Store, url: str) -> None:
     page = shown(url)
-    assert "Nothing has watched production in this store yet" in page.text
+    assert "This store has no production data yet" in page.text
     assert "viva watch --port 4318" in page.text
 
 
@@ -44,7 +44,7 @@ def test_rates_counts_budget_and_gate_are_on_the_page(empty: Store, url: str, mo
     told(empty, "live", now, hours, share=0.25, spending=used, alert=alert("firing", reasons=[reason]), waiting=3)
     page = shown(url)
     assert "1,240 conversations arrived in the last 48 hours, 20 judged" in page.text
-    assert "a sample of 25.0% is judged; all rates are of that sample" in page.text
+    assert "judging a sample of 25.0%; all rates are of that sample" in page.text
     assert "3 conversations waiting" in page.text
     assert "Firing" in page.text
     assert "polite: pass rate must be ≥ 90%; it is 80%" in page.text
@@ -70,9 +70,9 @@ def test_days_and_other_watches_are_chosen_in_the_address(empty: Store, url: str
 
 def test_a_watch_that_is_not_heard_of_is_noted(empty: Store, url: str) -> None:
     told(empty, "live", time.time() - 720)
-    assert "Not heard of for 12 minutes: start viva watch again" in shown(url).text
+    assert "No report for 12 minutes: start viva watch again" in shown(url).text
     told(empty, "live", time.time())
-    assert "not heard of" not in shown(url).text.lower()
+    assert "no report for" not in shown(url).text.lower()
 
 
 def test_hostile_texts_stay_text(empty: Store, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

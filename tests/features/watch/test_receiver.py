@@ -83,7 +83,7 @@ async def test_logs_are_kept_and_the_same_log_once(receiver: Receiver, spool: Sp
         (gzip.compress(b"{}", mtime=0)[:-9], {"content_encoding": "gzip"}, 400, "cut off"),
         (b"{}", {"path": "/v1/metrics"}, 404, "OTEL_METRICS_EXPORTER=none"),
         (b"", {"method": "GET"}, 405, "with POST"),
-        (b"{}", {"host": "evil.example"}, 421, "not called so"),
+        (b"{}", {"host": "evil.example"}, 421, "does not answer to this host name"),
         (b"{}", {"origin": "https://evil.example"}, 403, "must come from a page"),
     ],
 )
@@ -144,7 +144,7 @@ async def test_where_there_is_no_room_senders_are_told_to_come_again(tmp_path: P
     spool = Spool(tmp_path / "small.traces", 1)
     answer = await post(Receiver(spool, Access.of(["127.0.0.1:4318"])), export(turn("a", 0)))
     assert (answer.status, answer.headers["retry-after"]) == (503, "30")
-    assert "wait to be judged" in answer.json()["message"]
+    assert "waiting to be judged" in answer.json()["message"]
     spool.close()
 
 

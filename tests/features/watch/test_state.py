@@ -62,7 +62,7 @@ def test_a_watch_that_says_nothing_any_more_is_silent_and_its_gate_says_nothing(
     assert watched(store, now=NOW).verdict == "pass"
     late = watched(store, now=NOW + 660)
     assert late.verdict == "inconclusive"
-    assert late.note == "not heard of for 11 minutes: start viva watch again; nothing below is newer"
+    assert late.note == "no report for 11 minutes: start viva watch again; nothing below is newer"
     told(store, "live", NOW, alert=alert("firing"), ended_at=NOW)
     ended = watched(store, now=NOW + 3 * HOUR)
     assert (ended.condition, ended.verdict, ended.note) == (
@@ -73,7 +73,7 @@ def test_a_watch_that_says_nothing_any_more_is_silent_and_its_gate_says_nothing(
 
 
 def test_the_watch_that_was_heard_of_last_is_shown_unless_one_is_named(store: Store) -> None:
-    with pytest.raises(UsageError, match="nothing has watched production"):
+    with pytest.raises(UsageError, match="no production data"):
         watched(store)
     told(store, "one", NOW)
     told(store, "two", NOW + 1, alert=alert("firing"))

@@ -237,11 +237,11 @@ async def test_while_a_judge_is_down_what_comes_in_waits_for_it(
     await take(receiver, *(turn(f"c{number}", 0) for number in range(40)))
     options = RunOptions(max_errors="100%")
     await watch_of(spool, store, Watching(Rules(), options, once=True), suite).run()
-    assert "the judge does not answer; what is left waits for the next start" in said
+    assert "the judge does not answer; the remaining conversations wait for the next start" in said
     assert 5 <= len(judged(store)) < 12
     watching = watch_of(spool, store, Watching(Rules(idle=0.05), options), suite)
     task = asyncio.create_task(watching.run())
-    while "the judge does not answer; what comes in waits until it does" not in said:  # noqa: ASYNC110
+    while "the judge does not answer; incoming conversations wait until it does" not in said:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     with LoopbackServer(port=port):
         await until(store, *(f"c{number}" for number in range(40)))
@@ -477,8 +477,8 @@ async def test_two_receivers_of_a_store_say_that_they_do_not_join_turns(store: S
         finally:
             spool.close()
         if name == "ra":
-            assert not [line for line in said if "do not join" in line]
-    assert [line.partition(":")[0] for line in said if "do not join" in line] == [
+            assert not [line for line in said if "cannot join" in line]
+    assert [line.partition(":")[0] for line in said if "cannot join" in line] == [
         "conversation 'a' was also judged by the watch 'ra'"
     ]
     states = {row.name: (row.state["split"], row.state["split_with"]) for row in store.watches.all()}
@@ -491,4 +491,4 @@ async def test_a_receiver_is_told_of_another_that_runs(spool: Spool, store: Stor
         state = WatchState(began_at=1.0, ended_at=ended_at).model_dump(mode="json")
         store.watches.put(WatchRow(name, heard_at, state), {})
     await watch_of(spool, store).run()
-    assert [line.partition(":")[0] for line in said] == ["the watch 'runs' takes traces for this store, too"]
+    assert [line.partition(":")[0] for line in said] == ["the watch 'runs' also receives traces for this store"]

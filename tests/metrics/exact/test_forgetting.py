@@ -52,7 +52,7 @@ def test_a_distance_chooses_the_questions() -> None:
     assert measured(*SESSIONS, distance=1).score == 0.0
     assert measured(*SESSIONS, distance=2).score == 0.5
     assert measured(*SESSIONS, distance=3).state == "skipped"
-    with pytest.raises(UsageError, match="the distance is 1 for the next session"):
+    with pytest.raises(UsageError, match="distance must be at least 1"):
         ForgettingMetric(distance=0)
 
 

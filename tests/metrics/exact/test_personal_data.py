@@ -46,7 +46,7 @@ def test_what_the_user_confirms_afterwards_was_a_leak() -> None:
 def test_what_is_allowed_may_be_told_in_any_spelling() -> None:
     metric = PersonalDataMetric(allowed=["help@example.com", "+44 20 7946 0958"])
     assert metric.evaluate(chat("?", "HELP@example.com or +442079460958")).passed is True
-    with pytest.raises(UsageError, match="an entry of allowed is not personal data") as caught:
+    with pytest.raises(UsageError, match="an entry of allowed is not in a known form") as caught:
         PersonalDataMetric(allowed=["Bob Smith"])
     assert "Bob" not in str(caught.value)
 

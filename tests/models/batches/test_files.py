@@ -193,13 +193,13 @@ def test_no_file_holds_more_than_the_service_takes(sizes: list[int], requests: i
 
 async def test_a_file_that_is_there_stays_as_it_is() -> None:
     FILE.write_text("mine")
-    with pytest.raises(UsageError, match=r"f\.jsonl: is there already"):
+    with pytest.raises(UsageError, match=r"f\.jsonl: already exists"):
         RequestFile(FILE, JUDGE)
     FILE.unlink()
     file = RequestFile(FILE, JUDGE, most_requests=1)
     await asked(file, ASKED, replace(ASKED, trial=1))
     Path("f-2.jsonl").write_text("mine")
-    with pytest.raises(UsageError, match=r"f-2\.jsonl: is there already"):
+    with pytest.raises(UsageError, match=r"f-2\.jsonl: already exists"):
         await file.close()
     assert (file.files, list(Path().iterdir()), Path("f-2.jsonl").read_text()) == ([], [Path("f-2.jsonl")], "mine")
 
@@ -216,7 +216,7 @@ async def test_a_place_that_cannot_be_written_is_named() -> None:
 
 
 async def test_only_models_and_questions_that_a_batch_takes_are_exported() -> None:
-    with pytest.raises(UsageError, match="scripted cannot be asked by a file"):
+    with pytest.raises(UsageError, match="scripted cannot be used with a request file"):
         RequestFile(FILE, ScriptedModel([]))
     tool: dict[str, Any] = {"type": "function", "function": {"name": "look"}}
     file = RequestFile(FILE, JUDGE)
@@ -369,15 +369,17 @@ async def test_two_lines_that_contradict_each_other_are_both_named_and_nothing_i
 async def test_an_answer_of_another_model_is_refused(replies: ReplyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     await exported(ASKED)
     path = serve(says(score=1))
-    with pytest.raises(UsageError, match=r"jsonl:1 answers a question to another model than openai:gpt-4o; name the"):
+    with pytest.raises(UsageError, match=r"jsonl:1 answers a question to a model other than openai:gpt-4o; name the"):
         import_responses(path, replies, "openai:gpt-4o")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere/v1")
-    with pytest.raises(UsageError, match=r"another model than https://elsewhere/v1#gpt-4\.1-mini"):
+    with pytest.raises(UsageError, match=r"a model other than https://elsewhere/v1#gpt-4\.1-mini"):
         import_responses(path, replies, NAME)
     monkeypatch.delenv("OPENAI_BASE_URL")
     (line,) = (json.loads(line) for line in path.read_text().splitlines())
     line["response"]["body"]["model"] = "gpt-4.1-nano-2025-04-14"
-    with pytest.raises(UsageError, match=r"is an answer of the model 'gpt-4\.1-nano-2025-04-14', and openai:gpt"):
+    with pytest.raises(
+        UsageError, match=r"is an answer of the model 'gpt-4\.1-nano-2025-04-14', but the question was for openai:gpt"
+    ):
         import_responses(written([line]), replies, NAME)
     assert list(replies.all()) == []
     line["response"]["body"]["model"] = "gpt-4.1-mini-2025-04-14"
@@ -440,7 +442,7 @@ GOOD = {"custom_id": "a" * 32, **answering(completion("{}"))}
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ({**GOOD, "custom_id": "request-1"}, "custom_id: 32 hexadecimal digits are needed, as vivavoce exports them"),
+        ({**GOOD, "custom_id": "request-1"}, "custom_id: expected 32 hexadecimal digits, as vivavoce exports them"),
         ({"custom_id": "b" * 32, "method": "POST", "url": "x", "body": {}}, "is a request; the file that the service"),
         ({"custom_id": "b" * 32}, "has neither a response with its status_code nor an error"),
         ({"custom_id": "b" * 32, "response": {"body": {}}}, "has neither a response"),

@@ -141,7 +141,7 @@ async def test_only_questions_that_ask_for_json_are_asked_in_batches(service: Ba
 
 
 BROKEN = {
-    "no object": ("[]", "no JSON object"),
+    "no object": ("[]", "not a JSON object"),
     "no id": ("{}", "no usable id"),
     "a path": ('{"id": "../../v1/models"}', "no usable id"),
     "not JSON": ("<html>", "is not JSON"),
@@ -203,5 +203,5 @@ async def test_what_a_model_of_anthropic_did_not_answer_has_what_it_used(
 
 
 def test_other_models_have_no_batch_service() -> None:
-    with pytest.raises(UsageError, match="scripted cannot be asked in batches: they need a judge openai:NAME"):
+    with pytest.raises(UsageError, match="scripted does not support batches; use a judge openai:NAME"):
         batch_service(ScriptedModel([]))

@@ -107,5 +107,5 @@ async def test_a_strategy_that_does_not_explore_covers_nothing() -> None:
 
 
 def test_more_turns_than_there_are_is_a_mistake_for_a_test_that_explores_too() -> None:
-    with pytest.raises(UsageError, match="min_turns is 3 and max_turns 2"):
+    with pytest.raises(UsageError, match="min_turns is 3, which is more than max_turns, 2"):
         agent(player(), judge(True), strategy="boundary_discovery").context(goal="x", min_turns=3, max_turns=2)

@@ -82,7 +82,7 @@ def test_a_class_or_a_strategy_of_ones_own_is_taken() -> None:
         ("crescendo", {"backtracks": -1}, "backtracks is at least 0"),
         ("improvise", {"well": True}, "strategy 'improvise': no option 'well'"),
         (Polite, {}, "strategy 'Polite': the option 'please' is missing"),
-        (Improvise(), {"well": True}, "'improvise' is made already and takes no options"),
+        (Improvise(), {"well": True}, "'improvise' is an object and takes no options"),
         (len, {}, "a strategy has a name"),
         (dict, {}, "a strategy has a name"),
     ],

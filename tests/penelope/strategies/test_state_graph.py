@@ -135,7 +135,7 @@ def test_a_mistake_in_a_node_is_told_with_its_place(node: dict[str, Any], compla
     ("graph", "complaint"),
     [
         ({"start": "b", "nodes": {"a": {"say": "A"}}}, "start: no node 'b'"),
-        ({"start": "a", "nodes": {"a": {"say": "A"}, "b": {"say": "B"}}}, "no way leads from 'a' to 'b'"),
+        ({"start": "a", "nodes": {"a": {"say": "A"}, "b": {"say": "B"}}}, "unreachable from 'a': 'b'"),
         ({"start": "a", "nodes": {}}, "nodes: "),
         ({"nodes": {"a": {"say": "A"}}}, "start: is missing"),
         ({"begin": "a", "nodes": {"a": {"say": "A"}}, "start": "a"}, "state graph: no key 'begin'"),

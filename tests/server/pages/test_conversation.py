@@ -196,14 +196,14 @@ def test_words_are_found_in_all_parts_of_a_conversation(empty: Store, url: str) 
     ]
     keep(empty, [outcome("a/b", turns, {"tone": per_turn(*[1.0] * 159, 0.0)})])
     page = read(url, "/runs/run-1/samples/a%2Fb?find=%C3%A5lesund&target=bot")
-    assert "2 of 160 turns hold these words" in page.text
+    assert "2 of 160 turns contain these words" in page.text
     assert "Turn 4 Pass look({" in page.text
     assert "4 User found Copy link to turn 4 ask 3" in page.text
     assert [one for one in page.having("href") if "from=151" in one and one.endswith("#t151")] != []
     assert "Outline of 160 turns Turns 1 to 100 100 pass Turn 1 Pass ask 0" in page.text
     assert "Turn 100 Pass ask 99 Turns 101 to 160 1 fail 59 pass" in page.text
     assert ("input", {"type": "hidden", "name": "target", "value": "bot"}) in page.tags
-    assert "0 of 160 turns hold" in read(url, "/runs/run-1/samples/a%2Fb?find=nowhere").text
+    assert "0 of 160 turns contain" in read(url, "/runs/run-1/samples/a%2Fb?find=nowhere").text
     hostile = get(f"{url}/runs/run-1/samples/a%2Fb?find=%22%3E%3Cscript%3E")
     assert '"><script>' not in hostile.text
 

@@ -116,7 +116,7 @@ def test_a_second_run_says_that_the_cache_answered(kept: Path, url: str, model: 
 def test_without_the_cache_the_page_says_why_there_is_nothing(kept: Path, url: str, model: str) -> None:
     run(kept, model, SAID, cache=False)
     page = Elements(get(linked(url)).text)
-    assert "It cannot be shown" in page.text
+    assert "This call cannot be shown" in page.text
     assert "--no-cache" in page.text
     assert "Is it kind?" not in page.text
 

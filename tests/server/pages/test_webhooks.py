@@ -41,8 +41,8 @@ def test_an_admin_sees_who_is_told_and_what_came_of_it(empty: Store, url: str) -
         "is tried again",
         "answered 503",
         "waits",
-        "told of run.finished",
-        "It was told of nothing",
+        "receives run.finished",
+        "It has not received any event",
     ):
         assert word in page.text, word
     assert hook.secret not in get(f"{url}/webhooks").text

@@ -29,13 +29,13 @@ def test_an_address_means_a_file(address: str, path: str) -> None:
     ("address", "said"),
     [
         ("postgresql+asyncpg://me:s3cret@host/db", r"'postgresql\+asyncpg://…' is not a store"),
-        ("postgresql://me:s3cret@host", "'postgresql://me@host' names no database"),
+        ("postgresql://me:s3cret@host", "'postgresql://me@host' does not name a database"),
         ("postgresql://me:s3@cret@host:port/db", "cannot be read; .* %40 for an @"),
         ("mysql://me:s3cret@host/db", "'mysql://…@host/db' is not a store; give a file path"),
         ("sqlite://x.db", "is not a store; give a file path"),
-        ("sqlite:///", "names no file"),
-        (":memory:", "names no file"),
-        ("", "names no file"),
+        ("sqlite:///", "does not name a file"),
+        (":memory:", "does not name a file"),
+        ("", "does not name a file"),
     ],
 )
 def test_another_address_is_refused_without_the_password(address: str, said: str) -> None:

@@ -32,7 +32,7 @@ def test_a_file_is_synced_at_each_commit_and_its_references_are_checked(tmp_path
 
 
 def test_a_database_without_tables_is_no_store_where_one_is_to_be_read(database: str) -> None:
-    with pytest.raises(UsageError, match="nothing has been run here yet"):
+    with pytest.raises(UsageError, match="no run has been stored here yet"):
         Store.open(database, create=False)
     Store.open(database).close()
     Store.open(database, create=False).close()
@@ -82,7 +82,7 @@ def test_a_database_that_is_not_there_is_to_be_made_first(postgresql: Server) ->
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused(postgresql: Server) -> None:
-    said = "its encoding is LATIN1; make one with: createdb --encoding UTF8 NAME"
+    said = "its encoding is LATIN1; create a database with: createdb --encoding UTF8 NAME"
     latin = postgresql.database("ENCODING 'LATIN1' TEMPLATE template0")
     with latin as address, pytest.raises(StoreError, match=said):
         Store.open(address)
@@ -90,7 +90,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(postgresql: Server) -
 
 def test_a_store_may_be_a_schema_of_a_database(database: str, postgresql: Server) -> None:
     mine = f"{database}&options=-csearch_path%3Dteam"
-    with pytest.raises(StoreError, match="search_path names no schema"):
+    with pytest.raises(StoreError, match="search_path names no existing schema"):
         Store.open(mine)
     with Store.open(database) as store, store.database.engine.begin() as connection:
         connection.exec_driver_sql("CREATE SCHEMA team")

@@ -79,7 +79,7 @@ def test_a_decision_stands_beside_the_labels_and_replaces_none(held: Store) -> N
 
 
 def test_where_nobody_differs_nothing_is_decided(held: Store) -> None:
-    with pytest.raises(UsageError, match="no two people say pass and fail here"):
+    with pytest.raises(UsageError, match="people do not disagree here"):
         held.decisions.set(RUN, decision(0, "fail"))
     with pytest.raises(NotFound):
         held.decisions.set(RUN, decision(7, "fail"))
@@ -90,7 +90,7 @@ def test_a_decision_is_taken_back(held: Store) -> None:
     held.decisions.set(RUN, decision(1, "fail"))
     place = LabelPlace.of(RUN, said(1, "fail", "Eve"))
     assert held.decisions.remove(place) == decision(1, "fail")
-    with pytest.raises(NotFound, match="nothing is decided here"):
+    with pytest.raises(NotFound, match="there is no decision here"):
         held.decisions.remove(place)
 
 

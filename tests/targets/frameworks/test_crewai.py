@@ -156,7 +156,7 @@ async def test_a_flow_gets_the_message_as_an_input(bus: Bus) -> None:
 @pytest.mark.parametrize(
     ("placeholders", "rule"),
     [
-        ((), "the tasks of desk have no place for a message; write {message} in a description"),
+        ((), "the tasks of desk have no placeholder for the message; write {message} in a description"),
         (("a", "b"), "the tasks of desk have the placeholders a, b; it gets 'message', 'history'"),
         (("message", "b"), "the tasks of desk have the placeholders b, message; it gets 'message'"),
     ],

@@ -86,5 +86,5 @@ async def test_a_call_that_somebody_else_must_answer_is_named() -> None:
 async def test_an_image_is_refused_as_what_the_suite_asks() -> None:
     session = await FrameworkTarget(PydanticAgent()).open(Opening("c-1", "s"))
     part = ImagePart(image_url=ImageURL(url="https://x/y.png"))
-    with pytest.raises(SuiteFault, match=r"an object of Pydantic AI is asked with texts alone, .* of type image_url"):
+    with pytest.raises(SuiteFault, match=r"an object of Pydantic AI takes only text, .* of type image_url"):
         await session.send([HumanMessage(content=[part])])

@@ -142,7 +142,9 @@ async def test_a_result_of_an_unknown_version_is_told_as_one(monkeypatch: pytest
 
 
 async def test_a_row_with_a_state_is_an_error_of_the_suite() -> None:
-    with pytest.raises(SuiteFault, match=r"state: bot is an object of LangChain or LangGraph, which is not told it"):
+    with pytest.raises(
+        SuiteFault, match=r"state: bot is an object of LangChain or LangGraph, which does not receive it"
+    ):
         await FrameworkTarget(Runnable(str)).open(Opening("c-1", "s", state={"orders": []}))
 
 
@@ -185,9 +187,9 @@ def test_a_target_is_taken_as_it_is_or_under_another_name() -> None:
 @pytest.mark.parametrize(
     ("thing", "rule"),
     [
-        (str, "stream: a function returns its whole reply; it is for an object of a framework"),
-        (FrameworkTarget(Runnable(str), "own"), "stream: give it to the target own where it is made"),
-        (SimpleNamespace(run_stream=1, save_state=1, load_state=1), "stream: bot is of AutoGen, which gives no pieces"),
+        (str, "stream: a function returns its whole reply; use stream with an object of a framework"),
+        (FrameworkTarget(Runnable(str), "own"), "stream: set it where the target own is created"),
+        (SimpleNamespace(run_stream=1, save_state=1, load_state=1), "stream: bot is of AutoGen, which does not stream"),
     ],
 )
 def test_pieces_are_asked_for_where_there_are_some(thing: Any, rule: str) -> None:

@@ -5,12 +5,8 @@ from vivavoce.extensions import Command, Feature
 FEATURE = Feature(
     __name__,
     commands={
-        "calibrate": Command(
-            "Say how far to believe a judge, and correct its rates.", "command:calibrate", panel="Trust"
-        ),
-        "cascade": Command(
-            "Choose where a cheap judge decides, and what that saves.", "command:cascade", of="calibrate"
-        ),
+        "calibrate": Command("Calibrate a judge against human labels.", "command:calibrate", panel="Trust"),
+        "cascade": Command("Choose when a cheap judge decides, to save calls.", "command:cascade", of="calibrate"),
     },
     routes=("api:router", "page:router"),
     label_links="page:links_of_labels",

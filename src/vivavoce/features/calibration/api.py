@@ -26,7 +26,7 @@ from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
 
-Width = Annotated[float, Query(gt=0, le=1, description="How wide the 95% interval of the rate may be.")]
+Width = Annotated[float, Query(gt=0, le=1, description="The target width of the rate's 95% interval.")]
 
 
 class JudgeToCalibrate(BaseModel):
@@ -46,7 +46,7 @@ def calibration(
     grader: Annotated[str, Query(description="The grader whose judge is compared with the labels.")],
     width: Width = WIDTH,
     grading: GradingName = None,
-    kept: Annotated[str | None, Query(description="The id of a kept calibration to show.")] = None,
+    kept: Annotated[str | None, Query(description="The id of a saved calibration to show.")] = None,
 ) -> Response:
     """Return how far a judge can be believed by the labels of the run as they are now, or by those of a kept one.
 
@@ -61,7 +61,7 @@ def calibration(
 def calibrations(
     request: Request,
     run: RunName,
-    grader: Annotated[str | None, Query(description="Only those of this grader.")] = None,
+    grader: Annotated[str | None, Query(description="Only calibrations of this grader.")] = None,
 ) -> Response:
     """List the calibrations that were kept of the labels of a run, newest first."""
     store = _store(request)
@@ -77,7 +77,7 @@ def keep(request: Request, run: RunName, body: JudgeToCalibrate) -> Response:
     store, scores = _graded(request, run, body.grading, body.grader)
     found = from_people(store, scores, body.grader, user_of(request).name)
     if not found.drawn:
-        raise UsageError("nothing to keep: no label is of a conversation that was drawn at random")
+        raise UsageError("nothing to save: no label is of a randomly sampled conversation")
     store.calibrations.add(found)
     return answer(calibration_report(store, scores, found, width=body.width, kept=True), 201)
 

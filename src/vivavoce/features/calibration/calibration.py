@@ -48,7 +48,7 @@ class FileLabel(BaseModel):
 
 
 def from_people(store: Store, grading: Grading, grader: str, author: str) -> Calibration:
-    """Return the labels that people gave on the pages and through the API, beside the verdicts of a grader.
+    """Return the labels that people gave on the pages and through the API, next to the verdicts of a grader.
 
     Where people differ, the decision counts, else what most of them say. `author` is who calibrates.
 
@@ -87,13 +87,13 @@ def find_calibration(
 
 
 def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_random: bool) -> Calibration:
-    """Return the labels of a file beside the verdicts of a grader.
+    """Return the labels of a file next to the verdicts of a grader.
 
     `at_random` says that its conversations were drawn at random; otherwise only those count as drawn of which the file
     says so, or all where every conversation has a label.
 
     Raises:
-        UsageError: a line is no label, or of a conversation that the run does not have. NotFound: no such grader.
+        UsageError: a line is not a label, or of a conversation that the run does not have. NotFound: no such grader.
     """
     if format_of(path) == "csv":
         raise UsageError(Problem("labels are read from JSON Lines: viva labels export > labels.jsonl", path))
@@ -116,7 +116,7 @@ def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_ran
 def from_dataset(
     graded: GradedRun, grader: str, label: str, author: str, *, good_from: float | None, at_random: bool
 ) -> Calibration:
-    """Return a label of the rows of the dataset beside the verdicts of a grader; `at_random` as in `from_file`.
+    """Return a label of the rows of the dataset next to the verdicts of a grader; `at_random` as in `from_file`.
 
     Raises:
         UsageError: no row has the label, or it is no yes or no and `good_from` is missing. NotFound: no such grader.
@@ -142,7 +142,10 @@ def from_dataset(
         )
         truth.labels.append(said)
     if numbers:
-        raise UsageError(f"labels.{label} is a number: say from which one a conversation is good, as in --good-from 4")
+        raise UsageError(
+            f"labels.{label} is a number: give the number at or above which a conversation is good, such as "
+            "--good-from 4"
+        )
     _drawn_in_all(truth, graded.store.calibrations.verdicts(graded.grading, grader))
     return new_calibration(graded.grading, grader, truth, "dataset", author)
 
@@ -506,22 +509,26 @@ def _notes(found: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Se
 def _left_out(found: Calibration) -> Iterator[str]:
     """Yield what no figure has, and what people saw."""
     if chosen := len(found.labels) - len(found.drawn):
-        yield f"{count(chosen, 'label')} of conversations that were not drawn at random: no figure has them"
+        yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
     if shown := sum(not one.blind for one in found.drawn):
-        yield f"{count(shown, 'drawn label')} given in sight of the judge's answer, which people tend to follow"
+        yield f"{count(shown, 'drawn label')} given with the judge's answer visible, which people tend to follow"
     if found.split:
-        left = f"{count(found.split, 'conversation')} on which people differ evenly: no figure has them"
-        yield f"{left}, so they are about the easier ones: let a third person label these"
+        left = f"{count(found.split, 'conversation')} on which people are evenly split: not in any figure"
+        yield f"{left}, so the figures are about easier conversations: let a third person label these"
     if found.unsure:
-        yield f"{count(found.unsure, 'conversation')} that nobody could tell: no figure has them"
+        yield f"{count(found.unsure, 'conversation')} that people could not decide: not in any figure"
 
 
 def _one_sided(cells: Mapping[tuple[bool, bool], int]) -> Iterator[str]:
     """Yield what labels or verdicts of one kind leave open."""
     good, bad = cells[True, True] + cells[True, False], cells[False, False] + cells[False, True]
     if not bad:
-        yield "people pass every drawn conversation: only one kind of label, so there is no specificity, κ, or AUROC"
+        yield (
+            "people pass every sampled conversation: with only one kind of label, there is no specificity, κ, or AUROC"
+        )
     if not good:
-        yield "people fail every drawn conversation: only one kind of label, so there is no sensitivity, κ, or AUROC"
+        yield (
+            "people fail every sampled conversation: with only one kind of label, there is no sensitivity, κ, or AUROC"
+        )
     if good and bad and not cells[True, False] + cells[False, False]:
-        yield "the judge passes everything: its rate says nothing, only the labels do"
+        yield "the judge passes everything: its rate tells nothing, only the labels do"

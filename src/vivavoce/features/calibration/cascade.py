@@ -141,7 +141,7 @@ def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most
     if first not in prints:
         raise NotFound("grader", first, within=f"grading {graded.grading.id}", known=sorted(prints))
     if prints[first] == prints[then]:
-        raise UsageError(f"{first} and {then} are one judge: a cascade needs a cheap one and another one")
+        raise UsageError(f"{first} and {then} are the same judge; a cascade needs two different judges")
     both = list(_both(graded, first, calibration))
     prices = _prices(both)
     cases = _labelled(both, prices)
@@ -249,8 +249,8 @@ def _amount(used: Usage, unit: Unit) -> float | None:
 def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str, then: str) -> str | None:
     """Return why nothing can be chosen, whatever the thresholds."""
     if not both:
-        drawn = f"there is no label of a conversation that was drawn at random and scored by both {first} and {then}"
-        return f"{drawn}; --label and --labels say where labels are, --random that they were drawn"
+        drawn = f"there is no label of a randomly sampled conversation with scores of both {first} and {then}"
+        return f"{drawn}; --label and --labels name labels, --random says that they are a random sample"
     fewest = min(len(half.good), len(other.good))
     if fewest < FEWEST:
         parts = f"{len(half.good)} to choose by and {len(other.good)} to report"
@@ -258,19 +258,20 @@ def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str
     if len(set(half.good.tolist())) == 1:
         said = "pass" if half.good[0] else "fail"
         return (
-            f"people {said} every conversation to choose by: how often a judge is wrong about the others is not known"
+            f"people {said} every conversation to choose by, so it is unknown how often a judge is wrong "
+            "about the others"
         )
     if not _asks([one.then for one in both]):
-        return f"{then} asks no model, so it costs nothing: ask it about everything, or first"
+        return f"{then} uses no model, so it costs nothing: use it for everything, or first"
     said = {good for one in both if (good := how_good(one.first)) is not None}
     if not said:
         return f"{first} has no score for any labelled conversation"
     if len(said) == 1:
         return f"{first} says {next(iter(said)):g} of every labelled conversation: no threshold tells where it is sure"
     if all(one.first.passed is one.label.passed for one in both):
-        return f"{first} and {then} give the same verdict on every labelled conversation: {first} alone would do"
+        return f"{first} and {then} give the same verdict on every labelled conversation: {first} alone is enough"
     if float(np.dot(half.weights, half.first_cost)) >= float(np.dot(half.weights, half.then_cost)):
-        return f"{first} costs as much as {then}: asking it first saves nothing"
+        return f"{first} costs as much as {then}: calling it first saves nothing"
     return None
 
 
@@ -282,7 +283,9 @@ def _none(half: Labelled, first: str, then: str, most: float) -> str:
             f"no thresholds with the agreement of {then} cost {most:.0%} of it or less; the cheapest cost "
             f"{dearer.cost:.0%}: allow that with --cost, or label more"
         )
-    return f"no thresholds keep the agreement of {then} for less than its cost: ask it about everything, or label more"
+    return (
+        f"no thresholds keep the agreement of {then} for less than its cost: use {then} for everything, or label more"
+    )
 
 
 def _rows(reported: Sequence[_Both], cases: Labelled, choice: Choice | None, unit: Unit) -> Iterator[CascadeRow]:
@@ -335,21 +338,21 @@ def _notes(
     then: str,
 ) -> Iterator[str]:
     if chosen := len(calibration.labels) - len(calibration.drawn):
-        yield f"{count(chosen, 'label')} of conversations that were not drawn at random: no figure has them"
+        yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
     if unscored := sum(how_good(one.first) is None for one in both):
-        yield f"{first} has no score for {count(unscored, 'labelled conversation')}: these go on to {then}"
+        yield f"{first} has no score for {count(unscored, 'labelled conversation')}: {then} decides these"
     if both and prices.unit == "tokens":
         many = "an unknown number of" if prices.besides is None else f"{prices.besides:.0%} as many"
-        yield f"a price is unknown, so costs are shares of the tokens of {then}; {first} uses {many} tokens besides"
+        yield f"a price is unknown, so costs are shares of the tokens of {then}; {first} also uses {many} tokens"
     if both and prices.unit == "verdicts":
-        yield f"no usage was recorded, so costs are shares of the verdicts of {then}: what {first} costs is not in them"
+        yield f"no usage was recorded, so costs are shares of the verdicts of {then}, without the cost of {first}"
     if _held(rows) is False:
         yield f"on the labels to report, the agreement is below the interval of {then}: label more before you use it"
     alone = {one.name: one.accuracy for one in rows}
     if _held(rows):
         yield f"on the labels to report, the agreement of the cascade is within the 95% intervals of {then}"
     if "cascade" in alone and _reaches(alone["first"], alone["then"]):
-        yield f"{first} alone is within the interval of {then} on the labels to report: label more to tell them apart"
+        yield f"{first} alone is within the interval of {then} on the labels to report: label more to distinguish them"
 
 
 def _reaches(mine: Figure, other: Figure) -> bool:

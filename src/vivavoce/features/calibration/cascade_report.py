@@ -16,7 +16,7 @@ _RANKS = (0, 0, 0, 0, 1, 2, 2)
 
 
 def cascade_lines(found: CascadeReport) -> Iterator[str | FittingTable]:
-    """Yield what was chosen, the figures of the whole beside those of each judge, and the line for the suite."""
+    """Yield what was chosen, the figures of the whole next to those of each judge, and the line for the suite."""
     halves = f", {found.chosen_on:,} to choose by and {found.reported_on:,} to report" if found.labels else ""
     yield safe(f"{found.first}, then {found.then} of run {found.run}: {count(found.labels, 'label')}{halves}")
     if found.rows:
@@ -50,7 +50,9 @@ def _chosen(found: CascadeReport) -> str:
 
 def _suite(found: CascadeReport) -> Iterator[str]:
     if found.line is None:
-        yield safe(f"a suite cannot say it: {found.first} differs from {found.then} in more than a model or a metric")
+        yield safe(
+            f"a suite cannot express this: {found.first} differs from {found.then} in more than a model or a metric"
+        )
         return
     yield "write under graders, instead of both, and calibrate the whole as any other judge:"
     yield safe(f"  {found.then}:")

@@ -29,42 +29,43 @@ from vivavoce.store.store import Store
 def calibrate(
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
-    grader: Annotated[str, typer.Option(help="The grader whose judge is calibrated.")],
+    grader: Annotated[str, typer.Option(help="The grader whose judge to calibrate.")],
     labels: LabelsOption = None,
     label: LabelOption = None,
     good_from: GoodFromOption = None,
     at_random: RandomOption = False,
     width: Annotated[
-        float, typer.Option(min=0.001, max=1.0, help="How wide the 95% interval of the rate may be.")
+        float, typer.Option(min=0.001, max=1.0, help="The target width of the rate's 95% interval.")
     ] = WIDTH,
     draw: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Draw N conversations to label, those that tell most more often."),
+        typer.Option(
+            min=1, metavar="N", help="Sample N conversations to label; more informative ones are more likely."
+        ),
     ] = None,
     people: Annotated[
         str | None, typer.Option(metavar="NAMES", help="With --draw: who labels them, separated by commas.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="With --draw: what decides the draw.")] = 1,
-    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the figures, and keep nothing.")] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="With --draw: the random seed.")] = 1,
+    grading: Annotated[str | None, typer.Option(help="The grading to use; default: the newest.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the figures without saving the labels.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the figures as Markdown.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Compare a judge with labels of people, and keep the labels to correct the rates of that judge.
+    """Calibrate a judge against human labels, and save the labels to correct the judge's rates.
 
-    Only labels of conversations that were drawn at random enter a figure: from a blind queue in random order, from
-    --draw, or from a file or dataset with --random or with a label for every conversation. The labels are kept with the
-    fingerprint of the judge: its prompt, model and settings. Every run with this fingerprint then shows the corrected
-    rate beside the judge's own, and a gate may ask for it with on: corrected_lower.
-
-    With --draw, conversations are dealt to people instead, who find them under Label on the pages.
+    Only labels of randomly sampled conversations count: from a blind queue in random order, from --draw, or from a file
+    or dataset with --random or with a label for every conversation. The labels are saved with the fingerprint of the
+    judge: its prompt, model and settings. Every run with this fingerprint then shows the corrected rate next to the
+    judge's own, and a gate can use it with on: corrected_lower. With --draw, the command assigns conversations to
+    people instead, who find them under Label on the pages.
     """
     source = LabelSource(labels, label, good_from, at_random)
     source.check()
     _check(draw, people, with_figures=bool(labels or label or as_json or markdown))
     if as_json and markdown:
-        raise UsageError("--json and --markdown are two formats; name one")
+        raise UsageError("--json and --markdown cannot be combined")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         graded = GradedRun(opened, found, opened.grading(found.id, grading))
@@ -82,12 +83,12 @@ def calibrate(
         return
     print_lines(markdown_lines(report) if markdown else terminal_lines(report))
     if kept:
-        notes().print(f"kept before as {report.id}; people labelled nothing on the pages", soft_wrap=True)
+        notes().print(f"already saved as {report.id}; there are no new labels from the pages", soft_wrap=True)
     elif keep:
         said = f"kept as {report.id}: it corrects the rates of this judge until its prompt, model or settings change"
         notes().print(said, soft_wrap=True)
     elif not dry_run:
-        notes().print("nothing was kept: no label is of a conversation that was drawn at random")
+        notes().print("nothing was saved: no label is of a randomly sampled conversation")
 
 
 def cascade(
@@ -101,18 +102,18 @@ def cascade(
     at_random: RandomOption = False,
     cost: Annotated[
         float,
-        typer.Option(min=0.001, max=1.0, help="The most that it may cost, as a share of the expensive judge alone."),
+        typer.Option(min=0.001, max=1.0, help="The maximum cost, as a share of the cost of the expensive judge alone."),
     ] = 1.0,
-    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    grading: Annotated[str | None, typer.Option(help="The grading to use; default: the newest.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Choose on labels where a cheap judge decides alone, and send only the rest to the expensive one.
+    """Choose, from labels, when a cheap judge decides alone, and send only the rest to the expensive judge.
 
-    Both are graders of one run. Every pair of thresholds is tried on one half of the labels; chosen is the cheapest
-    under which the whole agrees with people as far as the expensive judge does. The figures are those of the other
-    half, because a choice looks better on the labels it was made on than it is. Labels are read as by viva calibrate,
-    and only those of conversations that were drawn at random count.
+    Both are graders of one run. The command tries every pair of thresholds on one half of the labels, and chooses the
+    cheapest pair with which the cascade agrees with people as well as the expensive judge does. The figures come from
+    the other half, because a choice looks too good on the labels it was made from. Labels are read as by viva labels
+    calibrate, and only those of randomly sampled conversations count.
     """
     source = LabelSource(labels, label, good_from, at_random)
     source.check()
@@ -140,8 +141,9 @@ def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -
 
 def _check(draw: int | None, people: str | None, *, with_figures: bool) -> None:
     if (draw is None) is not (people is None):
-        raise UsageError("--draw N and --people NAMES belong together")
+        raise UsageError("--draw N and --people NAMES must be used together")
     if draw is not None and with_figures:
         raise UsageError(
-            "--draw deals conversations and shows no figures: without --labels, --label, --json, --markdown"
+            "--draw assigns conversations and shows no figures; it cannot be combined with --labels, --label, "
+            "--json or --markdown"
         )

@@ -17,16 +17,21 @@ from vivavoce.settings import user_name
 
 LabelsOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Labels in JSON Lines, as viva labels export writes; default: of the pages."),
+    typer.Option(
+        metavar="FILE",
+        help="A JSON Lines file of labels, as viva labels export writes it; default: labels from the pages.",
+    ),
 ]
 LabelOption = Annotated[
     str | None,
-    typer.Option(help="A label of the dataset instead, a dotted path in the labels of its rows."),
+    typer.Option(help="Use this label of the dataset instead, a dotted path in the labels of its rows."),
 ]
-GoodFromOption = Annotated[float | None, typer.Option(help="With --label: from which number a conversation is good.")]
+GoodFromOption = Annotated[
+    float | None, typer.Option(help="With --label: the number at or above which a conversation is good.")
+]
 RandomOption = Annotated[
     bool,
-    typer.Option("--random", help="The labelled conversations of --labels or --label were drawn at random."),
+    typer.Option("--random", help="The labelled conversations of --labels or --label are a random sample."),
 ]
 
 
@@ -46,14 +51,14 @@ class LabelSource:
             UsageError: they do not.
         """
         if self.labels is not None and self.label is not None:
-            raise UsageError("--labels and --label name two places for labels; name one")
+            raise UsageError("--labels and --label cannot be combined")
         if self.good_from is not None and self.label is None:
-            raise UsageError("--good-from belongs to a label of the dataset: name it with --label")
+            raise UsageError("--good-from needs --label")
         if self.at_random and self.labels is None and self.label is None:
-            raise UsageError("--random is for --labels and --label; labels of the pages know how they were drawn")
+            raise UsageError("--random is for --labels and --label; labels from the pages record how they were sampled")
 
     def gathered(self, graded: GradedRun, grader: str) -> tuple[Calibration, bool]:
-        """Return the labels beside the verdicts of a grader, and whether they were kept before."""
+        """Return the labels next to the verdicts of a grader, and whether they were kept before."""
         author = user_name()
         if self.labels is not None:
             return from_file(graded, grader, existing(self.labels), author, at_random=self.at_random), False

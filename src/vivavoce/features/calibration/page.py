@@ -64,10 +64,10 @@ def keep(request: Request, run: str, grader: str, form: Form, grading: str | Non
     """Keep the labels as they are now, and show them."""
     store, scores = _graded(request, run, grading, grader)
     if form.get("action") != "keep":
-        raise UsageError("the labels of a judge can only be kept")
+        raise UsageError("the only action is to save the labels of a judge")
     found = from_people(store, scores, grader, user_of(request).name)
     if not found.drawn:
-        raise UsageError("nothing to keep: no label is of a conversation that was drawn at random")
+        raise UsageError("nothing to save: no label is of a randomly sampled conversation")
     store.calibrations.add(found)
     return RedirectResponse(calibration_page(scores.run_id, grader=grader, grading=grading), 303)
 

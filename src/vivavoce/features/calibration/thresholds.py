@@ -25,7 +25,7 @@ _ALWAYS = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Labels beside what a cheap and an expensive judge say of the same conversations, and what each costs.
+    """Labels next to what a cheap and an expensive judge say of the same conversations, and what each costs.
 
     The cheap one fails a conversation where `low` is below the one threshold, and passes it where `high` is at least
     the other; infinite where it may not. `samples` names the sample of each, and `weights` are 1 / the probability
@@ -204,10 +204,11 @@ class _Sums:
 
 
 def _in_order(tried: int) -> Bools:
-    """Return which pairs are in order: row 0 is no lower threshold, the last column no upper one, both decide nothing.
+    """Return which pairs of thresholds are in order.
 
-    Row r is the threshold r - 1, column c the threshold c. Of two equal ones the lower is then moved down, to where no
-    value is between them: the cheap judge decides all that it has a value for.
+    Row 0 means no lower threshold, the last column no upper one; both together decide nothing. Row r is the threshold
+    r - 1, column c the threshold c. Of two equal ones the lower is then moved down, to where no value is between them:
+    the cheap judge decides all that it has a value for.
     """
     rows, columns = np.arange(tried + 1)[:, None] - 1, np.arange(tried + 1)[None, :]
     order = rows <= columns

@@ -5,7 +5,7 @@ from vivavoce.extensions import Command, Feature
 FEATURE = Feature(
     __name__,
     commands={
-        "clusters": Command("Group what failed in a run by what the failures share.", "command:command", of="compare")
+        "clusters": Command("Group the failures of a run by what they have in common.", "command:command", of="compare")
     },
     routes=("api:router", "page:router"),
     run_page_links="page:links_of_run",

@@ -34,7 +34,9 @@ def clusters(
     run: RunName,
     grader: Annotated[str | None, Query(description="Only failures of this grader.")] = None,
     grading: GradingName = None,
-    judge: Annotated[str | None, Query(description="Whose names are shown, if it was asked for them.")] = None,
+    judge: Annotated[
+        str | None, Query(description="The model whose names are shown, if it has named the clusters.")
+    ] = None,
 ) -> Response:
     """Group the failures of a run, the clusters with the most conversations first; no model is asked."""
     named_by = naming_judge(request.app.state.policy, judge)

@@ -32,43 +32,46 @@ def command(
     embedder: Annotated[
         str | None,
         typer.Option(
-            help="What compares reasons: 'words', 'local', or a model such as openai:text-embedding-3-small; default: "
-            "local if it is installed and there are at most 500 different reasons of "
-            "40,000 characters, otherwise words."
+            help="How to compare reasons: 'words', 'local', or a model such as openai:text-embedding-3-small; "
+            "default: local if it is installed and there are at most 500 different reasons of 40,000 "
+            "characters, otherwise words."
         ),
     ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", help="A model that names the clusters; it is asked once for 20 of them, and changes none."
+            metavar="MODEL",
+            help="A model that names the clusters, with one call per 20; it does not change the groups.",
         ),
     ] = None,
-    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many clusters to print, at most.")] = 20,
+    grading: Annotated[str | None, typer.Option(help="The grading to use; default: the newest.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of clusters to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print all clusters as JSON.")] = False,
     suite: Annotated[
-        str | None, typer.Option("--suite", metavar="CLUSTER", help="Write a suite of this cluster's samples.")
+        str | None, typer.Option("--suite", metavar="CLUSTER", help="Write a suite with this cluster's samples.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="With --suite: where to, by default here.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="With --suite: the folder to write to; default: this folder."
+        ),
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Group what failed in a run by what the failures have in common, those with the most conversations first.
+    """Group the failures of a run by what they have in common, largest group first.
 
-    Errors, errors of tools and violated expectations are grouped by their text, without numbers, ids and quoted values;
-    other failures by what the reasons of their graders say. Each cluster has its share of the conversations with the
-    95% interval, and three examples.
+    Errors, tool errors and failed expectations are grouped by their text, without numbers, ids and quoted values; other
+    failures by their graders' reasons. Each cluster shows its share of the conversations with a 95% interval, and three
+    examples.
 
-    With --judge, a model also gives each cluster a name, which is shown above the signature. Answers are cached.
-
-    With --suite, a suite is written that asks only the samples of one cluster, with the target and the graders of the
-    run: cluster-ID.yaml and cluster-ID.jsonl. Existing files are not overwritten.
+    With --judge, a model also gives each cluster a name, which is shown above the signature. Answers are cached. With
+    --suite, the command writes a suite with only the samples of one cluster, and the target and graders of the run:
+    cluster-ID.yaml and cluster-ID.jsonl. Existing files are not overwritten.
     """
     if output is not None and suite is None:
         raise UsageError("--output is for --suite CLUSTER")
     if suite is not None and judge is not None:
-        raise UsageError("--judge names the clusters that are printed, and --suite prints none")
+        raise UsageError("--judge names printed clusters, and --suite prints none; use one of them")
     folder = output or Path()
     with Store.open(store_of(store), create=False) as opened:
         named = opened.run(run)

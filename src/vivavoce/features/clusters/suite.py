@@ -39,8 +39,8 @@ class ClusterSuite:
 def cluster_suite(store: Store, graded: tuple[Run, Grading], found: Found, name: str, to: Path | None) -> ClusterSuite:
     """Return the suite of a run with only the samples of a cluster, as they were asked, and the graders of the scores.
 
-    `to` is the folder for it: paths in the suite are written anew so that they begin there. Without it they are left as
-    they are, and the files belong into the folder of the suite of the run.
+    `to` is the folder for it: paths in the suite are rewritten so that they begin there. Without it they are left
+    as they are, and the files belong into the folder of the suite of the run.
 
     Raises:
         NotFound: there is no such cluster.

@@ -25,7 +25,8 @@ _COMMON = frozenset(
 """English words that say nothing about a cause, among them those for the two who speak."""
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "s", "ly", "y", "e")
 RAREST = 30
-"""A word weighs as much as if at least one in so many texts had it, or names of single cases would outweigh a cause."""
+"""A word weighs as much as if at least one in this many texts had it, or names of single cases would outweigh a
+cause."""
 _SHORTEST = 3
 _LONGEST = 40
 
@@ -39,7 +40,7 @@ def stem(word: str) -> str:
 
 
 def telling(text: str) -> list[str]:
-    """Return the words of a text that say something, in lower case; what is longer than 40 letters is no word."""
+    """Return the words of a text that say something, in lower case; what is longer than 40 letters is not a word."""
     return [word for word in _WORD.findall(text.lower()) if word not in _COMMON and 1 < len(word) <= _LONGEST]
 
 

@@ -32,7 +32,7 @@ def comparison(
 def several_comparisons(
     request: Request,
     baseline: Annotated[str, Query(description="A run.")],
-    run: Annotated[list[str], Query(description="A run to compare it with; may be given several times.")],
+    run: Annotated[list[str], Query(description="A run to compare it with; repeat for more.")],
 ) -> Response:
     """Compare several runs with one; the intervals of a grader hold together with 95%. Flips have no reasons."""
     store = cast("Store", request.app.state.store)

@@ -88,7 +88,7 @@ def comparison_link(a: str, b: str, target: str | None) -> str:
 def _known(store: Store, name: str) -> Run | None:
     try:
         return store.run(name) if name else None
-    except UsageError:  # a name that is none is told beside the form
+    except UsageError:  # an invalid name is reported next to the form
         return None
 
 

@@ -28,9 +28,9 @@ def command(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The earlier run and the later one, each by its id, the beginning or end of its id, or 'latest~1'; "
-            "default, and for 'latest' alone: the two newest. Of more, each is compared with the first. With "
-            "--baseline only the later run.",
+            help="The earlier run and the later one, each by its id, the beginning or end of its id, or "
+            "'latest~1'; default, and for 'latest' alone: the two newest. With more runs, each is compared "
+            "with the first. With --baseline, only the later run.",
             show_default=False,
         ),
     ] = None,
@@ -38,12 +38,12 @@ def command(
     baseline: BaselineOption = None,
     fail_on_worse: Annotated[
         bool,
-        typer.Option("--fail-on-worse", help="Exit with 1 if the later run is worse, with 3 if that is undecided."),
+        typer.Option("--fail-on-worse", help="Exit with 1 if the later run is worse, 3 if undecided."),
     ] = False,
     smallest_effect: SmallestEffectOption = None,
     fail_on_break: FailOnBreakOption = False,
-    grading_a: Annotated[str | None, typer.Option(help="A set of scores of run a; default: the newest.")] = None,
-    grading_b: Annotated[str | None, typer.Option(help="A set of scores of run b; default: the newest.")] = None,
+    grading_a: Annotated[str | None, typer.Option(help="The grading of run a; default: the newest.")] = None,
+    grading_b: Annotated[str | None, typer.Option(help="The grading of run b; default: the newest.")] = None,
     target_a: Annotated[str | None, typer.Option(help="The target of run a to compare.")] = None,
     target_b: Annotated[str | None, typer.Option(help="The target of run b to compare.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
@@ -52,15 +52,14 @@ def command(
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Compare runs, sample by sample; only samples that ask the same in both runs are compared.
+    """Compare runs, sample by sample; only samples that are identical in both runs are compared.
 
     For each grader, shows the difference of the means with its 95% interval, the samples that flipped between pass and
-    fail, and what could not be compared. If a grader itself changed between the runs, its difference is not read. Of
-    more than two runs each is compared with the first; their intervals are wider, so that all hold together with 95%.
-
-    With --fail-on-worse, --fail-on-break or --baseline, decides whether a later run is worse, by one-sided tests at 5%.
-    Exit codes: 0 no loss shown, 1 worse, 2 wrong usage, 3 undecided: a loss that is likely and not certain, too few
-    samples, errors, or graders or samples that differ.
+    fail, and what could not be compared. If a grader itself changed between the runs, its difference does not count.
+    With more than two runs, each is compared with the first; the intervals are wider, so that they hold together at
+    95%. With --fail-on-worse, --fail-on-break or --baseline, decides whether a later run is worse, by one-sided tests
+    at 5%. Exit codes: 0 no loss shown, 1 worse, 2 wrong usage, 3 undecided: a likely but uncertain loss, too few
+    samples, errors, or different graders or samples.
     """
     decides = fail_on_worse or fail_on_break or smallest_effect is not None or baseline is not None
     tolerance = Tolerance(smallest_effect, fail_on_break) if decides else None

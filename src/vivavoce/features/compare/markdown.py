@@ -1,6 +1,6 @@
 """A comparison of two runs as Markdown, for a pull request: the change of each grader, and the samples behind it.
 
-What models, targets and suites wrote stands in code spans, as in the summary of a run.
+What models, targets and suites wrote is in code spans, as in the summary of a run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield from ("", f"**{found.ruling.sentence.capitalize()}**", "")
         yield from (f"- {code(line, WIDEST)}" for line in reason_lines(found.ruling))
     if found.same:
-        yield from ("", "Both sides are the same scores, so there is no difference.")
+        yield from ("", "Both sides are the same grading, so there is no difference.")
         return
     for target in found.targets:
         yield from _target(target)

@@ -101,14 +101,15 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
     if not any(one.n for one in target.graders):
         if measured := list(measured_remarks(target.graders)):
             return " ".join(measured)
-        return (
-            f"No grader has a score on both sides of any of the {count(target.matched, 'sample')} that both runs asked."
-        )
+        return f"No grader has a score on both sides for any of the {count(target.matched, 'common sample')}."
     alike = [one for one in target.graders if one.reading != "incomparable"]
     compared = [one for one in alike if one.reading != "measured"]
     apart = [one for one in target.graders if one.reading == "incomparable"]
     if not any(one.n for one in compared):
-        return f"{_apart(apart)}, so a difference says nothing about the target until both runs are graded alike."
+        return (
+            f"{_apart(apart)}, so a difference tells nothing about the target until both runs are graded in "
+            "the same way."
+        )
     parts = [f"On the {pairs} that both runs scored, {_changes(compared)}."]
     if apart:
         parts.append(f"{_apart(apart)}; these are left out here.")

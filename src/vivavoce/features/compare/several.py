@@ -47,7 +47,7 @@ class Line(NamedTuple):
 class SeveralComparisons(Compared):
     """Comparisons of several runs with one baseline run, in the order in which they were named.
 
-    The intervals of a grader hold together with 95%: for m runs beside the baseline each has the level 1 - 0.05 / m.
+    The intervals of a grader hold together with 95%: for m runs next to the baseline each has the level 1 - 0.05 / m.
 
     Source: O. J. Dunn, Multiple Comparisons Among Means (1961), by the inequality of C. E. Bonferroni.
     """
@@ -91,7 +91,7 @@ def compare_several(baseline: Grading, others: Sequence[Grading], suite: str, co
     named = [baseline.id, *(one.id for one in others)]
     twice = next((name for place, name in enumerate(named) if name in named[:place]), None)
     if twice is not None:
-        raise UsageError(f"the scores {twice} are named twice")
+        raise UsageError(f"the grading {twice} is named twice")
     if len(named) > MOST:
         raise UsageError(f"compare at most {MOST} runs at a time, got {len(named)}")
     level = 1 - 0.05 / len(others)
@@ -147,7 +147,9 @@ def _measured(found: Comparison) -> list[str]:
 
 
 def _level(found: SeveralComparisons) -> str:
-    return f"each run beside A; the intervals of a grader hold together with 95% (each has {100 * found.level:.4g}%)"
+    return (
+        f"each run compared with A; the intervals of a grader hold together at 95% (each has {100 * found.level:.4g}%)"
+    )
 
 
 def _rows(found: SeveralComparisons) -> Iterator[list[Text]]:

@@ -37,7 +37,7 @@ def comparison(found: Comparison) -> Group:
     parts: list[RenderableType] = [*_heads(found), Text()]
     ruling = list(ruling_lines(found.ruling)) if found.ruling is not None else []
     if found.same:
-        same = Text("both sides are the same scores, so there is no difference", style="yellow")
+        same = Text("both sides are the same grading, so there is no difference", style="yellow")
         return Group(*parts, same, *ruling)
     for target in found.targets:
         parts += _target(target, named=len(found.targets) > 1)

@@ -31,11 +31,13 @@ def command(
     conversation: ConversationArgument,
     *,
     turn: Annotated[
-        int | None, typer.Option(min=1, help="Hold the conversation anew from this turn; default: find the turn.")
+        int | None, typer.Option(min=1, help="Replay the conversation from this turn; default: find the turn.")
     ] = None,
-    user: Annotated[str | None, typer.Option(metavar="TEXT", help="What the user says in that turn instead.")] = None,
+    user: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The user's message in that turn, instead of the original.")
+    ] = None,
     assistant: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the target replies in that turn instead.")
+        str | None, typer.Option(metavar="TEXT", help="The target's reply in that turn, instead of the original.")
     ] = None,
     trials: Annotated[
         int | None,
@@ -44,33 +46,33 @@ def command(
     target: Annotated[
         str | None,
         typer.Option(
-            help="Who goes on: a target of the run, or another as file.py:function or http://host/v1#MODEL.",
+            help="The target of the replays: one of the run, or another as file.py:function or http://host/v1#MODEL.",
             show_default=False,
         ),
     ] = None,
     grader: Annotated[
-        str | None, typer.Option(help="Whose score says what succeeded; default: the one that failed.")
+        str | None, typer.Option(help="The grader that decides success; default: the one that failed.")
     ] = None,
     suite: Annotated[
-        Path | None, typer.Option(help="Another suite, whose target and graders are used; default: that of the run.")
+        Path | None, typer.Option(help="A suite whose target and graders to use; default: that of the run.")
     ] = None,
-    max_concurrent: Annotated[int | None, typer.Option(min=1, help="How many conversations at a time.")] = None,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="Maximum concurrent conversations.")] = None,
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the result, no progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the result, without progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Go on from a turn of a stored conversation again and again, and say how often that succeeds.
+    """Replay a stored conversation from one of its turns several times, and report how often it succeeds.
 
-    Without --turn it finds the turn at which the odds fell: it goes on from before and after turns, from each as often
-    as that says something, until one turn is clear, or --trials is reached. A continuation succeeds when it passes the
-    grader with which the conversation failed. All of them are a run of the store, which is never a baseline.
+    Without --turn, the command searches for the turn at which the success rate dropped: it replays from before and
+    after turns, as often as needed, until one turn stands out or --trials is reached. A replay succeeds when it passes
+    the grader that the original conversation failed. The replays are stored as a run, which is never a baseline.
 
-    The turns before are taken as they were held. A target that keeps the conversation itself is told the user's
-    messages again; where it then answers otherwise, the continuation is counted apart.
+    Earlier turns are taken from the original. A target that keeps the conversation itself receives the user's earlier
+    messages again; if it answers differently, the replay is counted separately.
     """
     _check(turn, user, assistant)
     given = trials or (IN_ALL if turn is None else TRIALS)
@@ -92,12 +94,12 @@ def command(
 def _check(turn: int | None, user: str | None, assistant: str | None) -> None:
     """Refuse options that do not go together."""
     if user is not None and assistant is not None:
-        raise UsageError("--user and --assistant do not go together: one turn is changed on one side; use one of them")
+        raise UsageError("--user and --assistant cannot be combined: change one side of a turn")
     for option, text in (("--user", user), ("--assistant", assistant)):
         if text is not None and turn is None:
-            raise UsageError(f"{option} needs --turn: the turn in which that is said")
+            raise UsageError(f"{option} needs --turn, the turn of the new message")
         if text is not None and not text.strip():
-            raise UsageError(f"{option} is empty: nothing would be said")
+            raise UsageError(f"{option} is empty; write a message")
 
 
 def _conversation(store: Store, name: str, target: str | None) -> tuple[Run, Outcome]:

@@ -133,18 +133,18 @@ def _suite(run: Run, path: Path | None, target: Mapping[str, Any] | None) -> Sui
     else:
         suite = _stored(run, target)
     if path is None and target is None and code_of(suite) != run.options.get("code"):
-        note = f"the code of the target has changed since {run.id}: its conversation is gone on with as the code is now"
+        note = f"the code of the target has changed since {run.id}: the replays use the current code"
         suite = replace(suite, notes=(*suite.notes, note))
     whole: dict[str, Any] = {"gate": None, "trials": 1, "agreement": [], "max_samples": None, "sample_tags": None}
     return replace(suite, spec=suite.spec.model_copy(update=whole))
 
 
 def _stored(run: Run, target: Mapping[str, Any] | None) -> Suite:
-    hint = "name who goes on with --target, or with --suite a suite that has a target"
+    hint = "name a target with --target, or a suite that has one with --suite"
     if is_from_python(run):
         raise UsageError(f"run {run.id} was started in Python, where its target and graders are; name a --suite")
     if target is None and (is_watched(run) or run.spec.get("driver") == "replay"):
-        raise UsageError(f"the conversations of {run.id} are recorded, and nobody is there to go on with them; {hint}")
+        raise UsageError(f"the conversations of {run.id} are recorded, so there is no target to continue them; {hint}")
     if target is None and lacks_key(run):
         raise UsageError(f"the target of {run.id} contained a key, which is not stored; {hint}")
     data = dict(run.spec)
@@ -212,20 +212,20 @@ def _check(fork: Fork, outcome: Outcome) -> None:
     """
     turns = f"{fork.turns} turn{'s' * (fork.turns != 1)}"
     if fork.turns == 0:
-        raise UsageError(f"{fork.of} has no turn: nothing was said in it")
+        raise UsageError(f"{fork.of} has no turns")
     if fork.turn is not None:
         if fork.turn >= fork.turns:
-            raise UsageError(f"--turn {to_number(fork.turn)}: that turn is not there; {fork.of} has {turns}")
+            raise UsageError(f"--turn {to_number(fork.turn)} does not exist; {fork.of} has {turns}")
         return
     if fork.ended_well:
         raise UsageError(
-            f"{fork.of} did not fail by '{fork.grader}', so there is no turn to find; name another --grader, or go on "
-            "from one turn with --turn"
+            f"{fork.of} did not fail '{fork.grader}', so there is no turn to find; name another --grader, or "
+            "replay from one turn with --turn"
         )
     if fork.turns == 1:
-        raise UsageError(f"{fork.of} has one turn only, so there is no other to compare it with; use --turn 1")
+        raise UsageError(f"{fork.of} has only one turn, so there is no other turn to compare it with; use --turn 1")
     if fork.ended_well is None and outcome.attempt.failure is None:
-        raise UsageError(f"'{fork.grader}' says neither of {fork.of} that it passed nor that it failed; name another")
+        raise UsageError(f"'{fork.grader}' did not decide whether {fork.of} passed; name another grader")
 
 
 def _build(
@@ -258,8 +258,8 @@ def _build(
     answer_as_recorded(target, outcome.attempt)
     if fork.assistant is not None and not gets_conversation(target):
         raise UsageError(
-            f"--assistant: {target.name} keeps the conversation itself, and what it remembers of its own reply cannot "
-            "be changed; use --user, or a target that gets the whole conversation with each message"
+            f"--assistant: {target.name} keeps the conversation itself, so its own reply cannot be changed; "
+            "use --user, or a target that receives the whole conversation with each message"
         )
     return Experiment(
         name=suite.spec.name,
@@ -296,8 +296,8 @@ def _check_grader(fork: Fork, scoring: Scoring, graded_by: Mapping[str, str]) ->
         raise NotFound("grader", fork.grader, known=now)
     if fork.turn is None and graded_by and now[fork.grader] != graded_by.get(fork.grader):
         raise UsageError(
-            f"'{fork.grader}' is not what graded {fork.run}, so what the conversation goes on to cannot be compared "
-            f"with how it ended; grade it again first: viva runs grade {fork.run}, with --suite for another suite"
+            f"'{fork.grader}' has changed since it graded {fork.run}, so replays cannot be compared with the "
+            f"original; grade it again first: viva runs grade {fork.run}, with --suite for another suite"
         )
 
 
@@ -342,7 +342,7 @@ def _continuation(
         taken_back = _taken_back(trajectory)
         inputs = [one for place, one in enumerate(inputs[: turn + 1]) if place not in taken_back]
     elif len(turns) >= len(inputs):
-        raise UsageError(f"--turn {turn + 1} is the last turn of {fork.of}, and nothing is said after it")
+        raise UsageError(f"--turn {turn + 1} is the last turn of {fork.of}; there is nothing to replay after it")
     held = changed(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
     before = row.history_turns
     if turn < before:
@@ -378,7 +378,7 @@ def answer_as_recorded(target: Target, attempt: Attempt) -> None:
     answered = [(call, answer) for call, answer in tool_results(attempt.trajectory.messages) if answer is not None]
     made = [recorded_call(attempt.key.sample_id, call, answer) for call, answer in answered]
     calls = [one for one in made if one is not None]
-    recordings = Recordings(calls, "the conversation that this goes on from")
+    recordings = Recordings(calls, "the original conversation")
     names = {one.name for one in calls} & by_name(toolbox.definitions).keys()
     answering = copy(toolbox)
     answering.handlers = {**dict.fromkeys(names, recordings), **toolbox.handlers}

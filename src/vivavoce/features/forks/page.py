@@ -1,4 +1,4 @@
-"""The page of a fork: the curve of its continuations, beside the conversation that it goes on from."""
+"""The page of a fork: the curve of its continuations, next to the conversation that it goes on from."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def _values(run: Run, found: Forked, origin: Outcome, first: int) -> dict[str, o
     }
 
 
-HELD = "as held"
-"""What the conversation as it was held is called below the axis."""
+HELD = "original"
+"""What the conversation as it woriginal is called below the axis."""
 NUMBERED = 12
 """Turns that have their number below the axis, at most."""
 
 
 def fork_plot(found: Forked) -> TrendPlot:
-    """Return the plot, from 0 to 1; a place that was not tried is left open. At the end is how it was held."""
+    """Return the plot, from 0 to 1; a place that was not tried is left open. At the end is how it woriginal."""
     ended = found.fork.ended_well
     points = [_point(turn_label(place.turn), place) for place in found.places]
     points.append(_point(HELD, None).model_copy(update={"mean": None if ended is None else float(ended)}))
@@ -106,7 +106,7 @@ def fork_plot(found: Forked) -> TrendPlot:
 
 
 def _turns_below(places: Sequence[float]) -> list[tuple[float, str]]:
-    """Return the numbers of some turns below the axis, and of how it was held, with their places in percent."""
+    """Return the numbers of some turns below the axis, and of how it woriginal, with their places in percent."""
     *turns, held = places
     every = math.ceil(len(turns) / NUMBERED)
     return [*((x, str(to_number(turn))) for turn, x in enumerate(turns) if turn % every == 0), (held, HELD)]

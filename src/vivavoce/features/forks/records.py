@@ -102,7 +102,7 @@ def report_of_run(store: Store, run: Run) -> list[RenderableType]:
 
 
 def start_id(sample: str, turn: int) -> str:
-    """Return the id of the sample whose conversations go on with a turn, counted from 0: `refund@3` for turn 2."""
+    """Return the id of the sample whose conversations continue with a turn, counted from 0: `refund@3` for turn 2."""
     return f"{sample}@{to_number(turn)}"
 
 
@@ -110,16 +110,16 @@ def start_of(sample_id: str) -> int:
     """Return the turn, counted from 0, with which the conversations of such a sample go on.
 
     Raises:
-        ValueError: it is no such id.
+        ValueError: it is not such an id.
     """
     found = _FROM_TURN.fullmatch(sample_id)
     if found is None:
-        raise ValueError(f"'{sample_id}' does not say from which turn it goes on")
+        raise ValueError(f"'{sample_id}' does not name the turn that it continues from")
     return to_index(int(found[2]))
 
 
 def held_before(fork: Fork, turns: Sequence[Turn], turn: int) -> list[Turn]:
-    """Return the turns of a conversation that are held already where a fork goes on with this turn of it.
+    """Return the turns of a conversation that are held already where a fork continues with this turn of it.
 
     With another reply of the target the turn itself is one of them.
     """

@@ -27,7 +27,7 @@ often one turn goes on to succeed."""
 
 
 class Place(BaseModel):
-    """The continuations from one place: `turn`, from 0, is the first one that is held anew.
+    """The continuations from one place: `turn`, from 0, is the first one that is held again.
 
     `share` of the `passed` and `failed` ones succeeded, from `low` to `high`; `errors` could not be held or graded, and
     `apart` went on from another conversation, for the target had answered the turns before otherwise. `sample` is the

@@ -19,7 +19,7 @@ from vivavoce.stats.turning_point import ROUND, Tried, next_place
 from vivavoce.store.store import Store
 
 LOST = 5
-"""After so many continuations in a row that say nothing, a search ends: the target is down, or does not return."""
+"""After this many continuations in a row that say nothing, a search ends: the target is down, or does not return."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Search:
         earlier: Iterable[Outcome],
     ) -> None:
         if len(drivers) != 1:
-            raise UsageError(f"one target goes on with a conversation; there are {len(drivers)}: {', '.join(drivers)}")
+            raise UsageError(f"one target can continue a conversation; there are {len(drivers)}: {', '.join(drivers)}")
         ((self._target, self._driver),) = drivers.items()
         self._experiment, self._fork, self._done = experiment, fork, done
         self._outcomes = {one.attempt.key: one for one in earlier if one.attempt.key in done}

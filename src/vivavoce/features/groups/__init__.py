@@ -4,9 +4,7 @@ from vivavoce.extensions import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    commands={
-        "groups": Command("Compare the groups of a run: tags, targets, languages.", "command:command", of="compare")
-    },
+    commands={"groups": Command("Compare groups in a run: tags, targets, languages.", "command:command", of="compare")},
     routes=("api:router",),
     run_list_parameters=("group",),
     run_list_parts="page:groups_of_list",

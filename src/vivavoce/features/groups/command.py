@@ -21,27 +21,32 @@ def command(
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
     by: Annotated[
-        str, typer.Option(help="tag, target, trial, persona, or a field such as metadata.language.", metavar="FIELD")
+        str,
+        typer.Option(
+            help="What to group by: tag, target, trial, persona, or a field such as metadata.language.", metavar="FIELD"
+        ),
     ] = "tag",
     grader: Annotated[
-        str | None, typer.Option(help="Whose passes count; default: a conversation's worst score.")
+        str | None, typer.Option(help="Grader whose pass rate is compared; default: a conversation's worst score.")
     ] = None,
     pairs: Annotated[
         str | None,
-        typer.Option(help="A field such as metadata.case: samples with the same are variants of one.", metavar="FIELD"),
+        typer.Option(
+            help="A field such as metadata.case: samples with the same value are variants of one case.", metavar="FIELD"
+        ),
     ] = None,
     filter_text: Annotated[
         str, typer.Option("--filter", help="Only these conversations: state:fail, tag:refund, turns>4, ….")
     ] = "",
-    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    grading: Annotated[str | None, typer.Option(help="The grading to use; default: the newest.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the groups as JSON.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Say how many conversations of each group passed, and which groups differ from the others beyond chance.
+    """Compare the pass rates of groups in a run, and name the groups that differ from the others beyond chance.
 
-    Each group is compared with the others that are alike: groups that differ are left out of them. With many groups
-    some seem to differ by chance: of those that are named, at most 5% do on average. With --pairs, groups are
-    compared within each case: the same question under two names, or in two dialects.
+    Each group is compared with all others that do not differ from each other. With many groups, some seem to differ by
+    chance: on average, at most 5% of the named groups do. With --pairs, groups are compared within each case: the same
+    question under two names, or in two dialects.
     """
     with Store.open(store_of(store), create=False) as opened:
         scores = opened.grading(opened.run(run).id, grading)

@@ -25,7 +25,7 @@ Common = Literal["tag", "target", "trial"]
 """What every conversation can be grouped by."""
 
 LARGEST = 100_000
-"""Conversations up to which those of one sample, and fields of samples, are told apart."""
+"""Conversations up to which those of one sample, and fields of samples, are distinguished."""
 MOST = 100
 """Groups at most, those with the most conversations."""
 
@@ -88,7 +88,7 @@ class Group(BaseModel):
 
 
 class _Row(NamedTuple):
-    """What was counted of a sample in one group, or of all samples in it where they are not told apart."""
+    """What was counted of a sample in one group, or of all samples in it where they are not distinguished."""
 
     name: str | int | None
     sample: str | None
@@ -161,7 +161,7 @@ def groups(connection: Connection, which: Sequence[Condition], within: Within, g
     alone = not last_trial and first_target == last_target
     if grouping.of_samples and number > LARGEST:
         raise UsageError(
-            f"fields of samples are read of up to {LARGEST:,} conversations, not of {number:,}; filter them"
+            f"sample fields can be grouped for at most {LARGEST:,} conversations, got {number:,}; filter them"
         )
     if grouping.of_samples or (not alone and number <= LARGEST):
         return _listed(counted.by_sample(), grouping.by)
@@ -282,7 +282,7 @@ def _tries_by_group(place: Mapping[tuple[frozenset[str], str], tuple[int, int]])
 
 
 def _listed(grouped: _Grouped, by: str, *, known: bool = True) -> list[Group]:
-    """Return the groups in their order; unless `known`, they have no intervals, for samples were not told apart."""
+    """Return the groups in their order; unless `known`, they have no intervals, for samples were not distinguished."""
     ordered = sorted(grouped.groups.items(), key=lambda one: (-one[1].number, one[0]))[:MOST]
     if by == "trial":
         ordered.sort(key=lambda one: int(one[0]))

@@ -16,7 +16,7 @@ from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
 HEADS = ("conversations", "passed", "95% interval", "against the others", "errors", "cost")
-"""What is said of each group, beside its name."""
+"""What is said of each group, next to its name."""
 
 _NAMED = 5
 _RATES = ("pass_rate", "raw_pass_rate", "highest_pass_rate", "low", "high", "rest")
@@ -51,7 +51,8 @@ def grouped(
 ) -> Grouped:
     """Return the conversations of a grading that match a filter, in groups; see `vivavoce.features.groups.counting`.
 
-    They have no rates where conversations were drawn with unequal probabilities: what was judged is no picture of all.
+    They have no rates where conversations were drawn with unequal probabilities: what was judged is not a picture of
+    all.
 
     Raises:
         UsageError: there is no such grader or field, or the filter cannot be read.
@@ -79,7 +80,7 @@ def _finding(groups: Sequence[Group]) -> str:
     if not groups:
         return "no conversation is in a group"
     if len(groups) == 1 and groups[0].rest is None:
-        return "there is nothing to compare the group with"
+        return "there is no other group to compare with"
     if all(one.rest is None for one in groups):
         return "too few to compare: a group and the others need two samples each with a score"
     apart = [one for one in groups if one.rest is not None and one.rest.differs]

@@ -24,9 +24,7 @@ from vivavoce.store.store import Store
 
 
 def command(
-    what: Annotated[
-        Literal["export", "agreement", "differing"], typer.Argument(help="What to do with the labels.")
-    ] = "export",
+    what: Annotated[Literal["export", "agreement", "differing"], typer.Argument(help="The action.")] = "export",
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
     grader: Annotated[str | None, typer.Option(help="Only this grader; agreement needs it without --label.")] = None,
@@ -38,35 +36,37 @@ def command(
     label: Annotated[
         str | None,
         typer.Option(
-            help="agreement: compare with this label of the dataset, a dotted path in the labels of its rows, not with "
-            "labels of the pages."
+            help="agreement: compare with this label of the dataset, a dotted path in the labels of its rows, "
+            "instead of labels from the pages."
         ),
     ] = None,
     good_from: Annotated[
-        float | None, typer.Option(help="agreement with --label: from which number a conversation should pass.")
+        float | None,
+        typer.Option(help="agreement with --label: the number at or above which a conversation should pass."),
     ] = None,
     tag: Annotated[str | None, typer.Option(help="agreement with --label: only rows with this tag.")] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="agreement, differing: print a JSON object for each grader, or place.")
+        bool, typer.Option("--json", help="agreement, differing: print one JSON object per grader, or per difference.")
     ] = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="agreement: how far people agree with each other, as Markdown.")
+        bool, typer.Option("--markdown", help="agreement: show how well people agree with each other, as Markdown.")
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Write the human labels of a run, show how well a grader agrees with them, or where people differ.
+    """Export the human labels of a run, show how well a grader agrees with them, or list where people differ.
 
     People label conversations on the pages (`viva view`, Label) or through the API. A label changes no score. With
-    --label, agreement is with `labels` that the rows of the dataset have: a Markdown table for each grader.
+    --label, graders are compared with the `labels` of the dataset's rows: one Markdown table per grader.
     """
     if label is None and (good_from is not None or tag is not None):
-        raise UsageError("--good-from and --tag belong to a label of the dataset: name it with --label")
+        raise UsageError("--good-from and --tag need --label")
     if markdown and (what != "agreement" or label is not None or as_json):
         raise UsageError(
-            "--markdown is for: viva labels agreement; with --label it is Markdown already, without --json"
+            "--markdown is for viva labels agreement; with --label, the output is already Markdown unless you "
+            "give --json"
         )
     if label is not None and (what != "agreement" or author is not None or turns):
-        raise UsageError("--label is for: viva labels agreement; it takes no --author and no --turns")
+        raise UsageError("--label is for viva labels agreement, without --author and --turns")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         if label is not None:

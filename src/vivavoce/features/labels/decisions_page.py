@@ -134,7 +134,7 @@ def _differing(store: Store, place: LabelPlace) -> DifferingLabels:
     for one in store.decisions.differing(place.run_id, grader=place.grader):
         if (one.key, one.turn) == (place.key, place.turn):
             return one
-    raise NotFound("place", place.key.sample_id, message="nothing to decide: no two people say pass and fail here")
+    raise NotFound("place", place.key.sample_id, message="nothing to decide: people do not disagree here")
 
 
 def _place(request: Request, run: str, key: AttemptKey, grader: str, turn: str) -> LabelPlace:

@@ -1,4 +1,4 @@
-"""Human labels: what people say beside the score of the judge, and how well the two agree."""
+"""Human labels: what people say next to the score of the judge, and how well the two agree."""
 
 from __future__ import annotations
 

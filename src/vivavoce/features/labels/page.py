@@ -1,4 +1,4 @@
-"""Labelling: people answer the question of a grader, one conversation after the other, beside the judge or blind."""
+"""Labelling: people answer the question of a grader, one conversation after the other, next to the judge or blind."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def _labels_of_all(request: Request, task: LabelTask) -> list[Label]:
 
 
 def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HumanLabel]:
-    """Return the item that was labelled last: where it is, its address, and its label beside the score of the judge."""
+    """Return the item that was labelled last: its place, address, and label next to the judge's score."""
     outcome = _outcome(_store(request), queue.task, label.key)
     return place, label_item(queue.id, place), human_label(label, outcome.scores.get(label.grader))
 

@@ -4,5 +4,5 @@ from vivavoce.extensions import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    commands={"mcp": Command("Offer the store to an assistant, over MCP.", "command:command", of="serve")},
+    commands={"mcp": Command("Serve the store to an assistant, over MCP.", "command:command", of="serve")},
 )

@@ -20,17 +20,17 @@ from vivavoce.store.store import Store
 def command(
     *,
     write: Annotated[
-        bool, typer.Option("--write", help="Also offer tools that store: evaluate_and_keep, and run_suite.")
+        bool, typer.Option("--write", help="Also offer the tools that store results: evaluate_and_keep and run_suite.")
     ] = False,
     judge: Annotated[
         list[str] | None,
-        typer.Option(help="A model that clients may use as judge besides VIVAVOCE_JUDGE; repeat for more."),
+        typer.Option(help="A model that clients may use as judge, in addition to VIVAVOCE_JUDGE; repeat for more."),
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Offer the store to an assistant over the Model Context Protocol, on standard input and output.
+    """Serve the store to an assistant over the Model Context Protocol, on standard input and output.
 
-    The tools are runs, samples, conversation, compare and evaluate; nothing is stored or changed without --write. With
+    The tools are runs, samples, conversation, compare and evaluate; they store and change nothing without --write. With
     it, clients may run the suites in this folder and its subfolders. Needs vivavoce[mcp].
     """
     if find_spec("mcp") is None:

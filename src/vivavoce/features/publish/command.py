@@ -16,16 +16,16 @@ def command(
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
     to: Annotated[str, typer.Option("--to", help=f"One of {', '.join(published_to())}.")],
-    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    grading: Annotated[str | None, typer.Option(help="The grading to send; default: the newest.")] = None,
     store: StoreOption = None,
 ) -> None:
-    """Send a run with its scores to a tool. The same may be sent again; nothing becomes double.
+    """Send a run with its scores to another tool. Sending it again creates no duplicates.
 
-    Address and keys are those of the tool's own packages: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL;
-    PHOENIX_COLLECTOR_ENDPOINT, PHOENIX_API_KEY, PHOENIX_PROJECT_NAME; MLFLOW_TRACKING_URI; WANDB_API_KEY,
-    WANDB_PROJECT, WANDB_MODE; OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS for otel, which is any receiver
-    of OpenTelemetry. `viva export --format langfuse`, `phoenix` or `otel` writes what would be sent. Exit codes: 0
-    sent, 2 wrong usage, or the tool cannot be reached or refuses something.
+    The address and keys come from the variables of the tool's own packages: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY,
+    LANGFUSE_BASE_URL; PHOENIX_COLLECTOR_ENDPOINT, PHOENIX_API_KEY, PHOENIX_PROJECT_NAME; MLFLOW_TRACKING_URI;
+    WANDB_API_KEY, WANDB_PROJECT, WANDB_MODE; OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS for otel, which is
+    any OpenTelemetry receiver. `viva export --format langfuse`, `phoenix` or `otel` writes what would be sent. Exit
+    codes: 0 sent, 2 wrong usage, or the tool is unreachable or rejects something.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

@@ -27,7 +27,7 @@ TRACES = "traces"
 
 
 def stable_id(*parts: object, length: int = 32) -> str:
-    """Return an id of so many hexadecimal digits that the same parts always get."""
+    """Return an id of this many hexadecimal digits that the same parts always get."""
     text = json.dumps([str(part) for part in parts])
     return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=length // 2).hexdigest()
 

@@ -200,5 +200,5 @@ async def _made(ask: Ask, name: str) -> str:
     """
     made = await ask(CONFIGS, {"name": name, "dataType": "CATEGORICAL", "categories": CATEGORIES})
     if not isinstance(made, dict) or not isinstance(cast("dict[str, Any]", made).get("id"), str):
-        raise UsageError(f"Langfuse made no score config '{name}', which labels need; make it there by hand")
+        raise UsageError(f"Langfuse did not create the score config '{name}', which labels need; create it in Langfuse")
     return cast("dict[str, str]", made)["id"]

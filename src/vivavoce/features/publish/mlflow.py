@@ -30,7 +30,7 @@ _PASSWORD = re.compile(r"//[^/@]*@")
 def publish(graded: GradedRun) -> list[str]:
     """Log a run and return what was done, in words.
 
-    A set of scores that is there already is left as it is; only its tables are written again, for people may have
+    A set of scores that is there already is left as it is; only its tables are rewritten, for people may have
     labelled it since.
 
     Raises:

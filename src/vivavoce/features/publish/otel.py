@@ -249,7 +249,7 @@ def _headers(text: str) -> Iterator[tuple[str, str]]:
     for pair in filter(str.strip, text.split(",")):
         name, sign, value = pair.partition("=")
         if not sign or not name.strip():
-            raise UsageError("OTEL_EXPORTER_OTLP_HEADERS: write it as name=value,name=value, with %20 for a blank")
+            raise UsageError("OTEL_EXPORTER_OTLP_HEADERS: write it as name=value,name=value, with %20 for a space")
         yield unquote(name.strip()), unquote(value.strip())
 
 

@@ -106,7 +106,7 @@ class Published(NamedTuple):
 
 
 def published(one: Conversation, grading: Grading, left_out: Counter[str]) -> Iterator[Published]:
-    """Yield the scores of a conversation, of the whole before its turns; an error and a skip are no scores."""
+    """Yield the scores of a conversation, of the whole before its turns; an error and a skip are not scores."""
     scores = dict(one.outcome.scores)
     if one.outcome.reward is not None:
         scores["reward"] = one.outcome.reward

@@ -30,7 +30,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A body to post, which holds so many items; `older` is what a server takes instead that refuses it."""
+    """A body to post, which holds this many items; `older` is what a server takes instead that refuses it."""
 
     kind: Kind
     body: Any
@@ -129,7 +129,7 @@ async def send(requests: Iterable[Request], address: Address) -> Sent:
                 await _all(sender.post, some)
     except Fault as fault:
         told = f": {fault.evidence}" if fault.evidence else ""
-        again = "what was sent before stays there; send it again, nothing becomes double"
+        again = "what was already sent stays there; sending it again creates no duplicates"
         raise UsageError(f"{address.tool}: {fault}{told}", again) from fault
     finally:
         await sender.close()

@@ -4,7 +4,5 @@ from vivavoce.extensions import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    commands={
-        "realism": Command("Say whether simulated users write as real ones do.", "command:command", of="compare")
-    },
+    commands={"realism": Command("Compare simulated users with real ones.", "command:command", of="compare")},
 )

@@ -64,7 +64,7 @@ class Change(BaseModel):
 
 
 def changed(earlier: Spoken, both: Both, apart: Apart) -> Change:
-    """Compare an earlier run with a later one, each beside the same real conversations.
+    """Compare an earlier run with a later one, each next to the same real conversations.
 
     A feature counts where the two runs differ at a false-discovery rate of 5%.
     """

@@ -24,7 +24,7 @@ from vivavoce.store.store import Store
 FitOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE.yaml", help="Write personas and settings for the tester, fitted to the other half of the logs."
+        metavar="FILE.yaml", help="Write personas and settings for the tester, fitted to one half of the logs."
     ),
 ]
 
@@ -33,8 +33,10 @@ def command(
     run: Annotated[
         str | None,
         typer.Argument(
-            help="A run: its id, the beginning or end of its id, or 'latest', which it is if none is named; or a file "
-            "of conversations.",
+            help=(
+                "A run: its id, the beginning or end of its id, or 'latest'; or a file of conversations; "
+                "default: latest."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -45,34 +47,32 @@ def command(
     earlier: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN", help="An earlier run: say what came closer since, on the half of the logs that is held back."
+            metavar="RUN",
+            help="An earlier run: show what came closer to real users since then, on the held-out half of the logs.",
         ),
     ] = None,
     fit: FitOption = None,
     from_: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FORMAT", help="The format of the file of --against; default: told by its content."
+            "--from", metavar="FORMAT", help="The format of the --against file; default: detected from its content."
         ),
     ] = None,
     embedder: Annotated[
         str | None,
-        typer.Option(
-            help="What reads what users talk about: 'local', a model, or 'none'; default: local if installed."
-        ),
+        typer.Option(help="The embedding for topics: 'local', a model, or 'none'; default: local if installed."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many features to print, at most.")] = 12,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of features to print.")] = 12,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print everything as Markdown.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Say whether the users of a run write as real users do: would they say that?
+    """Compare the simulated users of a run with real users: would they say that?
 
-    Compares the user's side of conversations: how long, how polite, what is told when, how it ends. For each feature
-    both means with 95% intervals, the most telling first; how often a simple classifier tells a simulated conversation
-    from a real one; the conversations that are least like the other side; and kinds of real users that are missing.
-
-    With --fit and without RUN only the file is written. Exit codes: 0 done, 2 wrong usage.
+    Compares the user's side of conversations: length, politeness, when users give which facts, how they end. Shows both
+    means of each feature with 95% intervals, the largest difference first; how often a simple classifier distinguishes
+    simulated from real conversations; the conversations least like the other side; and kinds of real users that are
+    missing. With --fit and without RUN, only the file is written. Exit codes: 0 done, 2 wrong usage.
     """
     with ExitStack() as held:
         spoken = partial(_spoken, held, store_of(store))
@@ -106,7 +106,7 @@ def _spoken(held: ExitStack, store: str, name: str, format_: str | None) -> Spok
     if path.exists() or "/" in name or path.suffix.lower() in SUFFIXES:
         return spoken_in_file(existing(path), format_)
     if format_ is not None:
-        raise UsageError(f"--from is for a file, and '{name}' is none")
+        raise UsageError(f"--from needs a file, and '{name}' is not a file")
     return spoken_in_run(held.enter_context(Store.open(store, create=False)), name)
 
 

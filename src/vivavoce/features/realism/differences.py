@@ -31,8 +31,8 @@ class FeatureDifference(BaseModel):
     """One feature on both sides; `difference` is simulated less real, with its 95% interval.
 
     `higher` says in which part of all pairs of a simulated and a real conversation the simulated one has more of it,
-    equal ones counting half: 0.5 is no difference. `q_value` is the least false-discovery rate at which the feature is
-    among those that differ; it `differs` where that is at most 0.05 and the interval excludes zero.
+    equal ones counting half: 0.5 is not a difference. `q_value` is the least false-discovery rate at which the feature
+    is among those that differ; it `differs` where that is at most 0.05 and the interval excludes zero.
     """
 
     model_config = ConfigDict(frozen=True)

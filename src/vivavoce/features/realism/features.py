@@ -136,7 +136,7 @@ def _new_words(side: UserSide) -> float | None:
 
 
 def _taken_up(side: UserSide) -> float | None:
-    """Return which part of the user's longer words stand in the answer before."""
+    """Return which part of the user's longer words are in the answer before."""
     shares: list[float] = []
     for message, before in zip(side.messages, side.before, strict=True):
         own = {one for one in words(message) if len(one) > 3}
@@ -217,7 +217,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "at_once",
         "details told at once",
-        "of the details that the user tells, the share in the first message, where there are two or more",
+        "the share of the user's details that is in the first message, if there are two or more",
         _told_at_once,
     ),
     Feature(
@@ -230,7 +230,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "taken_up",
         "words taken from the answer",
-        "of the user's words of four letters or more, the share that stands in the answer before",
+        "the share of the user's words with at least four letters that the previous answer contains",
         _taken_up,
     ),
     Feature(

@@ -65,7 +65,7 @@ class Both:
         simulated, real = usual_language(self.simulated), usual_language(self.real)
         if simulated and real and simulated != real:
             yield (
-                f"simulated users write {simulated} and real ones {real}: most of what differs may be that of the "
+                f"simulated users write {simulated} and real ones {real}: most differences may come from the "
                 "languages; compare users of one language"
             )
         for what, spoken in (("simulated", self.simulated), ("real", self.real)):
@@ -76,8 +76,8 @@ class Both:
                 )
         if self.same:
             yield (
-                f"in {self.same:,} of {count(len(self.simulated.sides), 'simulated conversation')} the user says "
-                "exactly what a real one says"
+                f"in {self.same:,} of {count(len(self.simulated.sides), 'simulated conversation')} the user "
+                "writes exactly what a real user wrote"
             )
 
 

@@ -90,8 +90,8 @@ class _Kept:
         if not self.sides:
             why = "; ".join(f"{count(number, 'conversation')} {why}" for why, number in self.left_out.items())
             raise UsageError(
-                f"{self.name}: there is no message of a user to compare: {why or 'it is empty'}; name a file or a run "
-                "in which users say something"
+                f"{self.name}: no user message to compare: {why or 'it is empty'}; name a file or a run with "
+                "user messages"
             )
         return Spoken(self.name, self.sides, (*notes, *self._left_out(), *self._one_speaker()), self.run)
 
@@ -103,6 +103,6 @@ class _Kept:
         alone = len([side for side in self.sides if not any(side.before) and side.last[0] == "user"])
         if alone > len(self.sides) / 2:
             yield (
-                f"{self.name}: {alone:,} of {count(len(self.sides), 'conversation')} have messages of the user alone; "
-                "what depends on answers is not measured there"
+                f"{self.name}: {alone:,} of {count(len(self.sides), 'conversation')} have only user messages; "
+                "features that depend on answers are not measured there"
             )

@@ -1,4 +1,4 @@
-"""Realism: the users of a run beside real ones, for every report."""
+"""Realism: the users of a run next to real ones, for every report."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _held_back(real: Spoken) -> Spoken:
     part = real.only(held_back=True)
     if not part.sides:
         raise UsageError(
-            f"{real.name}: none of its {len(real.sides)} conversations is in the half that is held back; bring more"
+            f"{real.name}: none of its {len(real.sides)} conversations is in the held-out half; add more conversations"
         )
     return part
 
@@ -145,9 +145,9 @@ def _meaning(both: Both, name: str | None) -> tuple[list[Apart], list[str]]:
     except (MissingExtra, UsageError):
         if name is not None:
             raise
-        return [], ["what users talk about is not compared: the local embedder needs vivavoce[embed]"]
+        return [], ["topics are not compared: the local embedder needs vivavoce[embed]"]
     if name is None and {usual_language(both.simulated), usual_language(both.real)} != {ENGLISH}:
-        return [], ["what users talk about is not compared: the local embedder knows English alone; name another one"]
+        return [], ["topics are not compared: the local embedder knows only English; name another embedder"]
     chosen = chosen_for_meaning(both)
     texts = [text_to_embed(both.sides[place].messages) for place in np.flatnonzero(chosen)]
 

@@ -105,7 +105,7 @@ def _reasons(both: Both, scored: Scored, place: int) -> Iterator[str]:
 
 
 def _reason(feature: Feature, value: float, others: Floats) -> str | None:
-    """Return a value beside what is usual on the other side, None where it is that itself."""
+    """Return a value next to what is usual on the other side, None where it is that itself."""
     known = others[~np.isnan(others)]
     if not len(known):
         return None

@@ -56,7 +56,7 @@ def apart_in_words(one: Apart) -> str:
     if one.right is None or one.low is None or one.high is None:
         return f"by {knows[one.by]}: not said: {one.note or 'nothing can be said'}"
     figures = f"{one.right:.0%} of pairs [{one.low:.0%}, {one.high:.0%}]"
-    verdict = "" if one.can_tell else ", so it cannot tell them apart"
+    verdict = "" if one.can_tell else ", so it cannot distinguish them"
     return f"by {knows[one.by]}, a simple classifier picks the simulated one in {figures}; 50% is guessing{verdict}"
 
 

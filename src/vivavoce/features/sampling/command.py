@@ -30,22 +30,26 @@ _COLUMNS = (
 def command(
     suite: Annotated[Path, typer.Argument(help="A suite: a YAML file.", show_default=False)],
     *,
-    detect: Annotated[float, typer.Option(min=0.001, max=0.99, help="The change to see, from 0 to 1: 0.05 is 5%.")],
-    power: Annotated[float, typer.Option(min=0.5, max=0.999, help="In how many of such comparisons it is seen.")] = 0.8,
+    detect: Annotated[
+        float, typer.Option(min=0.001, max=0.99, help="The smallest change to detect, from 0 to 1: 0.05 is 5%.")
+    ],
+    power: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="The power: the share of such comparisons that detect the change.")
+    ] = 0.8,
     run: Annotated[
         str | None, typer.Option(help="The run to learn from; default: the latest complete one of the suite.")
     ] = None,
     grader: Annotated[
-        str | None, typer.Option(help="The grader whose figure changes; default: that of the gate.")
+        str | None, typer.Option(help="The grader whose score changes; default: that of the gate.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Say how many samples and trials show a change of a suite's figure, how many labels, and what that costs.
+    """Compute how many samples, trials and labels it takes to detect a change of a suite's score, and what that costs.
 
-    Two runs of the same samples are compared. How scores vary from trial to trial, and what a conversation costs, is
-    learned from an earlier run, of which the upper end of the variance counts; without one the worst case is assumed,
-    and said. Nothing is called.
+    Two runs of the same samples are compared. An earlier run shows how scores vary between trials and what a
+    conversation costs; the plan uses the upper confidence limit of the variance. Without an earlier run, it assumes the
+    worst case, and says so. No model and no target is called.
     """
     found = checked(load_suite(existing(suite)))
     name = found.prepared.suite.spec.name

@@ -54,7 +54,7 @@ WITHOUT = "without"
 
 @dataclass(slots=True)
 class Trait:
-    """One thing that conversations are told apart by, and what each of them has, in their order."""
+    """One thing that conversations are distinguished by, and what each of them has, in their order."""
 
     name: str
     read: Callable[[Sample], Value]
@@ -74,7 +74,7 @@ class Trait:
         self.numbers.append(math.nan if value is None or isinstance(value, str) else value)
         self.places.append(-1 if word is None else self.words.setdefault(word, len(self.words)))
         if len(self.words) > WORDS:
-            raise UsageError(f"{self.name} has more than {WORDS:,} different values, which is no way to form groups")
+            raise UsageError(f"{self.name} has too many distinct values to group by (limit {WORDS:,})")
 
     def groups(self) -> tuple[NDArray[np.intp], list[str]]:
         """Return the group of each conversation, and the names of the groups.
@@ -101,7 +101,9 @@ class Trait:
         """
         found = np.frombuffer(self.numbers, dtype=np.float64)
         if self.words:
-            raise UsageError(f"{self.name} is '{next(iter(self.words))}', and a weight is a number: use it with --by")
+            raise UsageError(
+                f"{self.name} is '{next(iter(self.words))}', but a weight must be a number; use it with --by"
+            )
         if np.isnan(found).all():
             raise UsageError(f"no conversation has {self.name}{did_you_mean(self.name, self.keys)}")
         if (least := float(np.nanmin(found))) < 0 or math.isinf(float(np.nanmax(found))):
@@ -133,7 +135,9 @@ def _metric(name: str, base: Path) -> BaseMultiTurnMetric:
         raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that asks no model{meant}")
     metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _unopened)
     if any(True for _ in asking(metric)) or metric.may_ask:
-        raise UsageError(f"'{name}' asks a model, for each conversation of the file; use an exact metric or a field")
+        raise UsageError(
+            f"'{name}' would call a model for each conversation of the file; use an exact metric or a field"
+        )
     return metric
 
 
@@ -173,7 +177,7 @@ _COUNTED: dict[str, Callable[[Sample], Value]] = {
 
 
 def _field(value: object, rest: Sequence[str], path: str, keys: set[str]) -> Value:
-    """Return a field of a row, and collect in `keys` what is beside what is looked for."""
+    """Return a field of a row, and collect in `keys` what is next to what is looked for."""
     for key in rest:
         inner = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         if len(keys) < WORDS:
@@ -212,7 +216,7 @@ Places = NDArray[np.intp]
 
 @dataclass(slots=True)
 class Sampler:
-    """Reads a whole dataset, keeps of each conversation what it is told apart by, and draws `size` of them."""
+    """Reads a whole dataset, keeps of each conversation what it is distinguished by, and draws `size` of them."""
 
     size: int
     by: Sequence[Trait] = ()
@@ -224,7 +228,7 @@ class Sampler:
         """Return one that tells conversations apart by what is named; files are relative to `base`.
 
         Raises:
-            UsageError: they cannot be told apart by that.
+            UsageError: they cannot be distinguished by that.
         """
         weight = None if weight_by is None else trait_of(weight_by, base)
         return cls(size, [trait_of(one, base) for one in dict.fromkeys(by)], weight)
@@ -245,7 +249,7 @@ class Sampler:
         """Return what was drawn, the same for the same `dataset`, a hash; None where all are to be judged.
 
         Raises:
-            UsageError: no conversation has what they are told apart by.
+            UsageError: no conversation has what they are distinguished by.
         """
         strata, names = self._strata()
         weights = None if self.weight_by is None else with_floor(self.weight_by.weights())
@@ -289,7 +293,7 @@ class Sampler:
     def note(self) -> str:
         """What to say where all are judged."""
         number = f"{self.population:,} conversation{'s' * (self.population != 1)}"
-        return f"the file has {number}, so --sample {self.size} judges all: nothing is estimated"
+        return f"the file has {number}, so --sample {self.size} judges all of them and nothing is estimated"
 
     def _strata(self) -> tuple[Places, list[str]]:
         """Return the stratum of each conversation and the names of the strata, the largest first and rare ones as one.

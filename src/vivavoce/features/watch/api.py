@@ -22,7 +22,7 @@ def all_watches(request: Request) -> Response:
 @router.get("/watch", response_model=Watched)
 def one_watch(
     request: Request,
-    name: Annotated[str | None, Query(description="A watch; default: the one that was heard of last.")] = None,
+    name: Annotated[str | None, Query(description="A watch; default: the one with the latest report.")] = None,
     per: Annotated[Bucket, Query(description="The last 48 hours, or the last 30 days in UTC.")] = "hour",
 ) -> Response:
     """Return what a watch saw, what it may use, and whether its gate holds; rates are of the judged conversations."""

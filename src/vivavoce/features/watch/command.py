@@ -34,15 +34,15 @@ NAME = "production"
 
 
 WindowOption = Annotated[
-    str, typer.Option(help="The gate of --suite is decided on the conversations judged in so much time.")
+    str, typer.Option(help="The time window of the conversations that decide the gate of --suite.")
 ]
 StatusOption = Annotated[
-    bool, typer.Option("--status", help="Print how the watch of --name is doing, and judge nothing.")
+    bool, typer.Option("--status", help="Print the status of the watch called --name without judging anything.")
 ]
 CheckOption = Annotated[
     bool, typer.Option("--check", help="Like --status; the exit code is that of the gate: 0, 1 or 3.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="With --status or --check: print it as JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="With --status or --check: print the status as JSON.")]
 
 
 class _Judges(NamedTuple):
@@ -60,12 +60,12 @@ class _Judges(NamedTuple):
             UsageError: it is not named, or named twice, or cannot be used.
         """
         if (self.metrics is None) == (self.suite is None):
-            raise UsageError("name what judges: --metrics NAMES, or --suite FILE for the graders of a suite")
+            raise UsageError("choose what to judge with: --metrics NAMES, or --suite FILE for the graders of a suite")
         if self.suite is None:
             metrics = read_metrics(self.metrics or "")
             return watching_metrics(name, metrics, self.judge, self.scope, max_concurrent)
         if self.judge is not None or self.scope is not None:
-            raise UsageError("--judge and --scope go with --metrics; the graders of a suite say theirs themselves")
+            raise UsageError("--judge and --scope are for --metrics; the graders of a suite have their own")
         return watching_suite(name, load_suite(existing(self.suite)), max_concurrent)
 
 
@@ -75,7 +75,7 @@ def command(
         str | None,
         typer.Option(help="Metrics, separated by commas, as for viva judge. See: viva validate list metrics"),
     ] = None,
-    suite: Annotated[Path | None, typer.Option(help="A suite whose graders judge, instead of --metrics.")] = None,
+    suite: Annotated[Path | None, typer.Option(help="A suite whose graders to use, instead of --metrics.")] = None,
     judge: Annotated[str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE.")] = None,
     scope: Annotated[Scope | None, typer.Option(help="What metrics judge: conversation, turn or window.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 4318,
@@ -83,47 +83,47 @@ def command(
         str, typer.Option(help="The address to listen on; one that other machines can reach needs a token.")
     ] = "127.0.0.1",
     folder: Annotated[
-        Path | None, typer.Option(help="Read the .json and .jsonl files of this folder, and listen to no port.")
+        Path | None, typer.Option(help="Read the .json and .jsonl files of this folder instead of listening on a port.")
     ] = None,
-    name: Annotated[str, typer.Option(help="What the runs, and so their trend, are called.")] = NAME,
-    idle: Annotated[str, typer.Option(help="A conversation is complete after so much silence.")] = "60s",
-    max_age: Annotated[str, typer.Option(help="It is judged after so long although it goes on.")] = "1h",
-    sample: Annotated[str, typer.Option(help="The share of all conversations that is judged.")] = "100%",
+    name: Annotated[str, typer.Option(help="The name of the runs and of their trend.")] = NAME,
+    idle: Annotated[str, typer.Option(help="How long without new spans until a conversation is complete.")] = "60s",
+    max_age: Annotated[str, typer.Option(help="How long until a conversation is judged although it continues.")] = "1h",
+    sample: Annotated[str, typer.Option(help="The share of all conversations to judge.")] = "100%",
     per: Annotated[
-        Literal["day", "hour"], typer.Option(help="One run, with a budget of its own, per day or hour, in UTC.")
+        Literal["day", "hour"], typer.Option(help="Start one run, with its own budget, per day or per hour, in UTC.")
     ] = "day",
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls per run.")] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
-    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="How many conversations at a time.")] = 16,
-    max_disk: Annotated[str, typer.Option(help="What may wait on disk; above it senders must wait.")] = "1GB",
-    tests: Annotated[bool, typer.Option("--tests", help="Judge the traffic of our own tests, too.")] = False,
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum concurrent conversations.")] = 16,
+    max_disk: Annotated[str, typer.Option(help="Maximum queue on disk; if full, senders wait.")] = "1GB",
+    tests: Annotated[bool, typer.Option("--tests", help="Also judge traffic from vivavoce's own test runs.")] = False,
     once: Annotated[
-        bool, typer.Option("--once", help="Judge what is in the folder, or left from before, and end.")
+        bool, typer.Option("--once", help="Judge what is in the folder, or left from an earlier watch, and exit.")
     ] = False,
     no_cache: NoCacheOption = False,
     window: WindowOption = "24h",
-    least: Annotated[int, typer.Option(min=1, help="And only if they are at least so many.")] = LEAST,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what cannot be judged.")] = False,
+    least: Annotated[int, typer.Option(min=1, help="Minimum conversations for the gate.")] = LEAST,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report only what cannot be judged.")] = False,
     status: StatusOption = False,
     check: CheckOption = False,
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Judge the conversations of production as their traces come in, by OTLP over HTTP or in a folder.
+    """Judge production conversations as their traces arrive, by OTLP over HTTP or in a folder.
 
-    Spans are kept on disk before they are acknowledged, in a file beside the store; after a stop of any kind the same
-    command goes on. Each day or hour is one run of the store, so that they make a trend; --max-calls and --max-cost are
-    for one of them. Exit codes: 0 stopped, 2 wrong usage, 3 the store or the disk failed, or with --once the judge.
+    Spans are saved to a file next to the store before they are acknowledged; after any stop, repeat the command to
+    continue. Each day or hour is one run of the store, so that they form a trend; --max-calls and --max-cost apply to
+    each. Exit codes: 0 stopped, 2 wrong usage, 3 the store or the disk failed or, with --once, the judge.
 
-    The gate of a suite is an alert: it is decided again and again on what was judged last. --status prints that and the
-    rates of the last hours; --check also exits with 0 if the gate passes, 1 if it fails, and 3 if nothing can be said,
-    because too few conversations were judged or the watch has not been heard of for some minutes.
+    The gate of a suite is an alert: it is checked repeatedly on the latest judged conversations. --status prints its
+    state and the rates of the last hours; --check also exits with 0 if the gate passes, 1 if it fails, and 3 if it is
+    undecided, because too few conversations were judged or the watch has not reported for some minutes.
     """
     if status or check:
         raise typer.Exit(print_status(store_of(store), name, check=check, as_json=as_json))
     if as_json:
-        raise UsageError("--json goes with --status or --check")
+        raise UsageError("--json needs --status or --check")
     rules = Rules(seconds("--idle", idle), seconds("--max-age", max_age), share("--sample", sample), tests)
     options = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache)
     alert = AlertRules(seconds("--window", window), least)

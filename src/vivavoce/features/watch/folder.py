@@ -29,7 +29,7 @@ SETTLED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What stands in a file after `offset`; `is_last` says that nothing more is written to it."""
+    """What is in a file after `offset`; `is_last` says that nothing more is written to it."""
 
     path: Path
     name: str
@@ -55,7 +55,7 @@ class _Piece:
         at = self.offset
         for line in data.splitlines(keepends=True):
             if not line.endswith(b"\n") and line.strip() and not _is_json(line):
-                found.refused.append(f"{self.path} at byte {at:,}: the last line is not whole; it waits for the rest")
+                found.refused.append(f"{self.path} at byte {at:,}: the last line is incomplete; waiting for the rest")
                 break
             self._add(line, at, found)
             at += len(line)
@@ -146,7 +146,7 @@ def _whole_lines(file: BinaryIO, *, is_last: bool) -> bytes:
 def _about(path: Path) -> tuple[os.stat_result, str]:
     """Return what the disk says of a file, and what tells it from others, also after it was renamed.
 
-    That is its number on the disk and its first line: numbers are given anew.
+    That is its number on the disk and its first line: numbers are reused.
     """
     with path.open("rb") as file:
         about, first = os.fstat(file.fileno()), file.readline(4096)

@@ -51,7 +51,7 @@ class Period(NamedTuple):
 
 
 def hand_out(database: sqlite3.Connection, run: str) -> list[Talk]:
-    """Give the next conversations that wait to a run, for good."""
+    """Give the next conversations that wait to a run, permanently."""
     query = "SELECT number, sample, row FROM talk WHERE state = 'waiting' ORDER BY number LIMIT ?"
     found = database.execute(query, (AT_ONCE,)).fetchall()
     database.executemany(

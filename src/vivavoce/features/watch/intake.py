@@ -99,7 +99,7 @@ def taken(value: Any) -> Taken:
     """Return what a document of OTLP holds.
 
     Raises:
-        Refused: it is no such document.
+        Refused: it is not such a document.
     """
     found, loss = Taken(), Loss()
     loss.on_broken = found.refused.append

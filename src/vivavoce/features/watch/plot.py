@@ -41,7 +41,7 @@ def label_of_period(start: float, per: Bucket) -> str:
 
 
 def _plot(points: Sequence[Point], axis: Axis | None) -> TrendPlot:
-    """Return the plot of some points; a time in which nothing was judged is left open, and is no error."""
+    """Return the plot of some points; a time in which nothing was judged is left open, and is not an error."""
     plot = trend_plot(points, axis)
     return replace(plot, marks=[one for one in plot.marks if one.kind == "dot"], dates=_dates(points))
 

@@ -1,7 +1,7 @@
 """`Receiver`: takes traces and logs by OTLP over HTTP, and answers when they are on disk.
 
 Source: the OTLP specification, OTLP/HTTP. A sender tries again after 429, 502, 503 and 504, and gives up after every
-other answer that is no success.
+other answer that is not a success.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MOST_AT_ONCE = 256 * 2**20
 
 _PATHS: dict[str, Signal] = {f"/v1/{signal}": signal for signal in SIGNALS}
 _OTHER_HOST = (
-    "this receiver is not called so; send to the address that it says, or start it with VIVAVOCE_TOKEN, with which "
-    "any name will do"
+    "this receiver does not answer to this host name; send to the address that it prints, or start it with "
+    "VIVAVOCE_TOKEN to accept any name"
 )
 _OTHERS = "this address takes traces and logs, at /v1/traces and /v1/logs; set OTEL_METRICS_EXPORTER=none"
 
@@ -96,7 +96,7 @@ class Receiver:
             request = Request(signal, b"".join(chunks), kind, encoding)
             taken = await self._spool.put(request.read, time.time())
         except StoreError as error:
-            raise Refused(503, f"it cannot be kept: {error}", RETRY_AFTER) from error
+            raise Refused(503, f"it cannot be saved: {error}", RETRY_AFTER) from error
         finally:
             self._bytes -= size
         return success(taken, signal, kind)
@@ -105,7 +105,7 @@ class Receiver:
         if size > LARGEST:
             raise Refused(413, f"the body is larger than {LARGEST // 2**20} MB; send smaller batches")
         if self._bytes > MOST_AT_ONCE:
-            raise Refused(429, "too much is sent at once; try again", 1)
+            raise Refused(429, "too many requests at the same time; try again", 1)
 
     async def _admit(self, scope: Scope, headers: Headers) -> None:
         """Let a request in.
@@ -130,7 +130,7 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Refused(408, "the connection was closed before the body was whole")
+            raise Refused(408, "the connection was closed before the body was complete")
         yield message.get("body", b"")
         if not message.get("more_body"):
             return

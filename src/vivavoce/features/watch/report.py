@@ -21,7 +21,7 @@ def print_status(place: str, name: str, *, check: bool, as_json: bool) -> int:
     with Store.open(place, create=False) as store:
         found = watched(store, name)
     if check and found.state.alert is None:
-        raise UsageError(f"the watch '{name}' has no gate; start it with --suite FILE, a suite with a gate")
+        raise UsageError(f"the watch '{name}' has no gate; start it with --suite FILE, where FILE has a gate")
     if as_json:
         print_json(found.model_dump_json(indent=2))
     else:
@@ -36,7 +36,7 @@ def _print(found: Watched) -> None:
         out().print(one_line(f"gate {alert.state}: {alert_line(alert)}", 400), soft_wrap=True)
     if found.state.spending is not None:
         used = " · ".join(f"{what} {words}" for what, _, words in budget_lines(found.state.spending))
-        spent = "; spent, so nothing more is judged in it" if found.state.spending.spent else ""
+        spent = "; spent, so it judges no more conversations" if found.state.spending.spent else ""
         out().print(one_line(f"run {found.state.spending.run}: {used}{spent}", 200), soft_wrap=True)
     if found.state.split:
         split = f"{count(found.state.split, 'conversation')} also judged by the watch '{found.state.split_with}'"

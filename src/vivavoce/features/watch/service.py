@@ -84,7 +84,7 @@ async def _serve(server: uvicorn.Server, bound: socket.socket) -> None:
 
 
 async def _until_stopped(watch: Watch, taking: Awaitable[None], end: Callable[[], Awaitable[None]]) -> None:
-    """Take and judge beside each other; when judging ends, so does taking, and the other way round if it fails."""
+    """Receive and judge concurrently; when judging ends, so does receiving, and the reverse if it fails."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, and threads other than the first

@@ -1,6 +1,6 @@
 """`Spool`: what came in, on disk before anybody is told that it was taken, until it is judged.
 
-It is an SQLite file of its own beside the store. All work on it is done in one thread; what many senders send at once
+It is an SQLite file of its own next to the store. All work on it is done in one thread; what many senders send at once
 is committed at once.
 """
 
@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS file (file TEXT PRIMARY KEY, offset INTEGER NOT NULL)
 
 A bundle is open as long as it may still grow. A talk is `waiting`, `given` to a run, `judged` once the store has it, or
 `passed`: it was not judged, because a budget was spent or it could not be read.
-A tally is how often something was counted in an hour, which begins at so many seconds since 1970.
+A tally is how often something was counted in an hour, which begins at this many seconds since 1970.
 """
 
 
@@ -282,9 +282,9 @@ class Spool:
                 raise UsageError(
                     f"another viva watch uses {self.path}; stop it, or give this one another --name"
                 ) from error
-            raise UsageError(f"{self.path}: cannot be used for what comes in: {error}") from error
+            raise UsageError(f"{self.path}: cannot be used for incoming traces: {error}") from error
         except (OSError, sqlite3.DatabaseError) as error:
-            raise UsageError(f"{self.path}: cannot be used for what comes in: {error}") from error
+            raise UsageError(f"{self.path}: cannot be used for incoming traces: {error}") from error
         self._used = _used(database)
         return database
 
@@ -322,7 +322,7 @@ class Spool:
         """Commit what was read; return why it could not be."""
         if self._used >= self.most:
             self.counts["refused: no room"] += len(taken)
-            return _full(f"{self.path.name} holds {self.most / 1e6:,.0f} MB that wait to be judged")
+            return _full(f"{self.path.name} has {self.most / 1000000.0:,.0f} MB waiting to be judged")
         try:
             self._transacted(lambda database, counts: [add(database, one, now, counts) for one, now in taken])
         except StoreError as error:

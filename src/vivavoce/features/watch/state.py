@@ -48,7 +48,7 @@ class Alert(Frozen):
 
 
 class Spending(Frozen):
-    """What the open run may use and what it has used; `cost` is in US dollars, and a limit of None is no limit.
+    """What the open run may use and what it has used; `cost` is in US dollars, and a limit of None is not a limit.
 
     `spent` says that nothing more is judged until the run `ends`, in seconds since 1970.
     """
@@ -214,7 +214,7 @@ class Watched(BaseModel):
             return None
         ago = _ago(self.at - self.heard_at)
         if self.condition == "silent":
-            return f"not heard of for {ago}: start viva watch again; nothing below is newer"
+            return f"no report for {ago}: start viva watch again; nothing below is newer"
         return f"{'last run' if self.state.once else 'stopped'} {ago} ago; nothing below is newer"
 
 
@@ -244,7 +244,7 @@ def watched(store: Store, name: str | None = None, per: Bucket = "hour", now: fl
     """
     known = store.watches.all()
     if not known:
-        raise UsageError("nothing has watched production in this store yet; start viva watch")
+        raise UsageError("this store has no production data yet; start viva watch")
     row = next((one for one in known if name in (None, one.name)), None)
     if row is None:
         raise NotFound("watch", name or "", known={one.name for one in known})

@@ -91,7 +91,7 @@ class Watch:
         if self.execution is not None and self.execution.workers is not None:
             at_work = self.execution.stop()
             if at_work and not again:
-                self.say(f"finishing {count(at_work, 'conversation')}; press again to stop them now")
+                self.say(f"finishing {count(at_work, 'conversation')}; press again to stop immediately")
 
     async def run(self) -> None:
         """Judge until it is stopped, or with `once` until nothing is left.
@@ -124,8 +124,8 @@ class Watch:
         for other in others:
             if states[other].ended_at is None:
                 self.say(
-                    f"the watch '{other}' takes traces for this store, too: two receivers do not join the turns of a "
-                    "conversation; send all traces of a conversation to one of them"
+                    f"the watch '{other}' also receives traces for this store: two receivers cannot join the "
+                    "turns of a conversation; send all traces of a conversation to one of them"
                 )
 
     async def on(self, event: Event) -> None:
@@ -144,10 +144,10 @@ class Watch:
         if not self._outage.lasts:
             self.say("the judge answers again")
         elif not self.how.once:
-            self.say("the judge does not answer; what comes in waits until it does")
+            self.say("the judge does not answer; incoming conversations wait until it does")
         elif not self._stopping.is_set():
             self.gave_up = True
-            self.say("the judge does not answer; what is left waits for the next start")
+            self.say("the judge does not answer; the remaining conversations wait for the next start")
             self.stop()
 
     def status(self) -> str:
@@ -365,8 +365,8 @@ class Watch:
         sample, other = next(iter(sorted(elsewhere.items())))
         if not self._beat.state.split:
             self.say(
-                f"conversation '{sample}' was also judged by the watch '{other}': two receivers of a store do not join "
-                "the turns of a conversation; send all traces of a conversation to one of them"
+                f"conversation '{sample}' was also judged by the watch '{other}': two receivers of a store "
+                "cannot join the turns of a conversation; send all traces of a conversation to one of them"
             )
         self._beat.note_split(len(elsewhere), other)
 

@@ -51,7 +51,9 @@ class ForgettingMetric(ExactMetric):
         super().__init__(config, **options)
         self.distance = distance
         if distance is not None and distance < 1:
-            raise UsageError(f"{self.name}: the distance is 1 for the next session of a user, or more; got {distance}")
+            raise UsageError(
+                f"{self.name}: distance must be at least 1, for the next session of a user; got {distance}"
+            )
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -314,7 +314,9 @@ class PersonalDataMetric(ExactMetric):
         self.user_data_allowed = user_data_allowed
         self._allowed = frozenset(key for text in allowed for key in self._keys(text))
         if user_data_allowed and "user" in self.where:
-            raise UsageError(f"{self.name}: what the user gives is allowed; to look there, set user_data_allowed=False")
+            raise UsageError(
+                f"{self.name}: data that the user gives is allowed; to check it, set user_data_allowed=False"
+            )
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -378,7 +380,7 @@ class PersonalDataMetric(ExactMetric):
         if not data:
             # the value is left out: errors are shown where reports are
             raise UsageError(
-                f"{self.name}: an entry of allowed is not personal data of a known form, so it would never be found"
+                f"{self.name}: an entry of allowed is not in a known form of personal data, so it would never match"
             )
         return [datum.key for datum in data]
 

@@ -120,7 +120,7 @@ def _take_group(before: Sequence[float], weights: Weights, columns: Sequence[int
             continue
         useful.append(row)
         if len(columns) > 1 and len(useful) ** 3 * len(columns) > _MAX_GROUP_WORK:
-            raise GraderFault("too many calls that were made together to pair them in order", kind="limit")
+            raise GraderFault("too many parallel calls to pair in order", kind="limit")
         for rows in [[row]] if len(columns) == 1 else [useful[start:] for start in reversed(range(len(useful)))]:
             block = _pairs_within(weights, rows, columns)
             total = before[rows[0]] + sum(weights[r][c] for r, c in block)

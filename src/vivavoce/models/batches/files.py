@@ -36,7 +36,7 @@ _CAUSE = 300
 
 @dataclass(slots=True)
 class _Part:
-    """A file that is written under a temporary name beside its final place."""
+    """A file that is written under a temporary name next to its final place."""
 
     place: Path
     beside: Path
@@ -65,7 +65,7 @@ class RequestFile:
         most_bytes: int = MOST_BYTES,
     ) -> None:
         if not isinstance(model, OpenAIModel):
-            raise UsageError(f"{model.name} cannot be asked by a file: a batch takes models on OpenAI's wire alone")
+            raise UsageError(f"{model.name} cannot be used with a request file: only models with OpenAI's API can")
         self.name = model.name
         self.identity = model.identity
         self.settings = model.settings
@@ -229,13 +229,15 @@ class _Responses:
     def _take(self, line: int, row: Row) -> None:
         told = read_line(row)
         if told.model_hash not in ("", self.model_hash):
-            raise ValueError(f"answers a question to another model than {self.model}; name the judge of the export")
+            raise ValueError(f"answers a question to a model other than {self.model}; name the judge of the export")
         try:
             if told.body is None:
                 raise ModelFault(told.complaint, kind="http")
             answered = told.body.get("model")
             if not is_answer_of(answered, self.model):
-                raise ValueError(f"is an answer of the model '{answered}', and {self.model} was asked; ask that again")
+                raise ValueError(
+                    f"is an answer of the model '{answered}', but the question was for {self.model}; ask it again"
+                )
             reply = reply_in(told.body, self.price)
         except ModelFault as fault:
             self.usage += usage_of(fault) or Usage()
@@ -289,7 +291,7 @@ def _cause(fault: ModelFault) -> str:
 
 def _check_free(path: Path) -> None:
     if path.exists():
-        raise UsageError(Problem("is there already; name another file, or remove it", path))
+        raise UsageError(Problem("already exists; name another file, or remove it", path))
 
 
 def _not_writable(path: Path, error: OSError) -> UsageError:

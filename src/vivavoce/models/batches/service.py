@@ -65,7 +65,7 @@ def named_question(name: object) -> tuple[str, str]:
     """
     match = re.fullmatch("([0-9a-f]{32})(?:-([0-9a-f]{8}))?", name) if isinstance(name, str) else None
     if match is None:
-        raise ValueError(f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {name!r:.60}")
+        raise ValueError(f"custom_id: expected 32 hexadecimal digits, as vivavoce exports them, got {name!r:.60}")
     return match[1], match[2] or ""
 
 
@@ -170,7 +170,7 @@ def read_object(payload: object) -> dict[str, Any]:
     """
     if isinstance(payload, dict):
         return cast("dict[str, Any]", payload)
-    raise ModelFault(f"the batch service answered {str(payload)[:80]!r}, which is no JSON object", kind="format")
+    raise ModelFault(f"the batch service answered {str(payload)[:80]!r}, which is not a JSON object", kind="format")
 
 
 def listed_objects(payload: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -194,7 +194,7 @@ def rows_of(text: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file of results.
 
     Raises:
-        ModelFault: a line is no JSON object.
+        ModelFault: a line is not a JSON object.
     """
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -210,7 +210,7 @@ def checked_id(given: object, what: str) -> str:
     """Return an id that a service gave, which becomes a part of addresses.
 
     Raises:
-        ModelFault: it is none that could.
+        ModelFault: it is not one that could.
     """
     if isinstance(given, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,200}", given):
         return given

@@ -24,6 +24,6 @@ def batch_service(model: Model) -> BatchService:
     if model.name.startswith("anthropic:"):
         return AnthropicBatches(cast("KeepsRequests", model), batch_price(model.name))
     raise UsageError(
-        f"{model.name} cannot be asked in batches: they need a judge openai:NAME, azure:NAME, anthropic:NAME or "
+        f"{model.name} does not support batches; use a judge openai:NAME, azure:NAME, anthropic:NAME or "
         "http://host/v1#NAME"
     )

@@ -40,5 +40,5 @@ def make_strategy(strategy: str | Strategy | type[Strategy], /, **options: Any) 
         label = strategy if isinstance(strategy, str) else kind.__name__
         return kind(**read_options(kind, options, f"strategy '{label}'"))
     if options:
-        raise UsageError(f"the strategy '{thing.name}' is made already and takes no options")
+        raise UsageError(f"the strategy '{thing.name}' is an object and takes no options")
     return thing

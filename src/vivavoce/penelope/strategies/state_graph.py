@@ -113,7 +113,7 @@ class StateGraph(_Part):
                 raise ValueError(f"{place}: no node '{to}'{did_you_mean(to, self.nodes)}")
         lost = [name for name in self.nodes if name not in self._reachable()]
         if lost:
-            raise ValueError(f"no way leads from '{self.start}' to {', '.join(map(repr, lost))}")
+            raise ValueError(f"unreachable from '{self.start}': {', '.join(map(repr, lost))}")
         return self
 
     @property

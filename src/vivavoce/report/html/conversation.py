@@ -1,4 +1,4 @@
-"""What a page about a conversation shows: the transcript, with the scores of each turn beside it."""
+"""What a page about a conversation shows: the transcript, with the scores of each turn next to it."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class _Told:
 
 
 def _told(outcome: Outcome, place_of: Link, prefix: str) -> list[_Told]:
-    """Return the causes, except what broke the whole conversation, which stands in full below the head."""
+    """Return the causes, except what broke the whole conversation, which is in full below the head."""
     notes = {name: f"#{prefix}m{number}" for number, name in enumerate(outcome.scores)}
     notes[REWARD] = f"#{prefix}m-reward"
     found: list[_Told] = []

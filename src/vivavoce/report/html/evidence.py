@@ -64,7 +64,7 @@ class Quote:
 
     @property
     def ink(self) -> Ink:
-        """The colour class of its letter beside the note: another note may see the same words otherwise."""
+        """The colour class of its letter next to the note: another note may see the same words otherwise."""
         return _ink(self.bad, self.place.by_assistant)
 
     @property

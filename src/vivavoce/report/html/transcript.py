@@ -1,4 +1,4 @@
-"""The transcript of a conversation on a page: turns with messages and tool calls, and score notes beside them."""
+"""The transcript of a conversation on a page: turns with messages and tool calls, and score notes next to them."""
 
 from __future__ import annotations
 

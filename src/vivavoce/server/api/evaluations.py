@@ -71,7 +71,7 @@ class ConversationToJudge(Judged):
         known = {name: getattr(self, name) for name in self.model_fields_set & Sample.model_fields.keys()}
         if self.reference is not None:
             if self.ground_truth is not None:
-                raise UsageError("'reference' and 'ground_truth' are two names of one thing; give one of them")
+                raise UsageError("'reference' and 'ground_truth' are two names of the same field; give one of them")
             known["ground_truth"] = self.reference
         try:
             return Sample(id="", **known)
@@ -127,7 +127,7 @@ def is_stored(path: str) -> bool:
 async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | None) -> Stored:
     run, attempt = stored_attempt(store, name)
     if body.store and run.status == "running":
-        raise Claimed(f'run {run.id} is not finished, and nothing is stored beside it; send "store": false')
+        raise Claimed(f'run {run.id} is not finished, so nothing can be stored with it; send "store": false')
     named = as_named(body.metrics)
     metrics = choose(named, judge)
     report = await evaluate_input(input_of(attempt), metrics, close=True)

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told of events, and what was sent to them."""
+"""Webhooks: addresses that receive events, and what was sent to them."""
 
 from __future__ import annotations
 

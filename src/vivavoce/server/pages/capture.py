@@ -33,7 +33,7 @@ def capture(request: Request, form: Form) -> Response:
     if to:
         try:
             added = add_row(request, found, to)
-            done = f"{'Added to' if added.is_new else 'It is there already:'} {to}, as '{added.id}'."
+            done = f"{('Added to' if added.is_new else 'It already exists:')} {to}, as '{added.id}'."
         except UsageError as error:
             wrong, status = safe(str(error)), answered(error).status
     values: dict[str, object] = {

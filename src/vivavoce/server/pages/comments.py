@@ -1,4 +1,4 @@
-"""Comments: what people remark on a conversation or a turn, beside it on its page."""
+"""Comments: what people remark on a conversation or a turn, next to it on its page."""
 
 from __future__ import annotations
 

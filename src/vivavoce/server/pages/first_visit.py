@@ -42,7 +42,7 @@ def begin(request: Request, form: Form) -> Response:
     """Start the demo, a job for each release of the bot; sending the same form twice starts it once."""
     key = form.get("key", "")
     if not key:
-        raise UsageError("this form lacks its key; reload the first page and send it again")
+        raise UsageError("this form has no key; reload the first page and submit the form again")
     jobs: Jobs = request.app.state.jobs
     user = user_of(request).id
     older, newer = (

@@ -57,9 +57,7 @@ async def _checked(request: Request) -> Mapping[str, str]:
         raise UsageError(f"a form can have at most {MOST_FIELDS} fields") from error
     sent_key = fields.pop(KEY, "")
     if not hmac.compare_digest(sent_key.encode(), _key(request, sent_key[:_SALT]).encode()):
-        raise ForeignForm(
-            "this form is not from a page that this server showed to you; reload the page and send the form again"
-        )
+        raise ForeignForm("this form is not from a page of this server; reload the page and submit the form again")
     return fields
 
 
@@ -70,5 +68,5 @@ Form = Annotated[Mapping[str, str], Depends(_checked)]
 def index_of(text: str) -> int:
     """Return the index of a turn or trial from its number in a form."""
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise UsageError("this is not the number of a turn or a trial, which count from 1")
+        raise UsageError("not the number of a turn or a trial; they count from 1")
     return to_index(int(text))

@@ -275,7 +275,7 @@ def _states(view: RunView, total: int) -> list[StateCount]:
 
 
 def _found(view: RunView) -> _Found:
-    """Return a page of samples; an invalid filter is reported beside the input field."""
+    """Return a page of samples; an invalid filter is reported next to the input field."""
     try:
         terms = parse_filter(view.listing.filter_text)
         check_graders(view.grading, terms, view.listing.sort)

@@ -1,4 +1,4 @@
-"""The page of webhooks: who is told of events, and what came of the last messages; it changes nothing."""
+"""The page of webhooks: who receives events, and what came of the last messages; it changes nothing."""
 
 from __future__ import annotations
 

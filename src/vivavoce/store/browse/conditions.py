@@ -107,7 +107,7 @@ def ordering(sort: str, within: Within) -> Ordering:
     d = sample_index.c
     down = sort.startswith("-")
     name = sort[1:] if down else sort
-    if name == "position":  # as they stand in the table, so that no page needs more than it shows
+    if name == "position":  # as they are in the table, so that no page needs more than it shows
         return Ordering((d.position, d.attempt_id), ("position", "attempt_id"), (int, int), sample_index, down=down)
     joined: FromClause = sample_index
     if name == "worst":

@@ -69,7 +69,7 @@ def parse_filter(text: str) -> tuple[Term, ...]:
         UsageError: it cannot be read; the message says at which character, counted from 1.
     """
     if len(text) > LONGEST:
-        raise UsageError(f"filter: it has {len(text):,} characters, and {LONGEST:,} is the limit")
+        raise UsageError(f"filter: {len(text):,} characters, at most {LONGEST:,} allowed")
     terms: list[Term] = []
     at = _blank(text, 0)
     while at < len(text):
@@ -79,7 +79,7 @@ def parse_filter(text: str) -> tuple[Term, ...]:
         terms.append(_term(found, at))
         at = _blank(text, found.end())
     if len(terms) > MOST:
-        raise UsageError(f"filter: it has {len(terms)} terms, and {MOST} is the limit")
+        raise UsageError(f"filter: {len(terms)} terms, at most {MOST} allowed")
     return tuple(terms)
 
 

@@ -86,11 +86,11 @@ class RunEntry(Listed):
     comments: int = 0
     headline: Headline | None = None
     summary: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
-    """The stored summary, for lists that say more of a run; it is no part of the data of an entry."""
+    """The stored summary, for lists that say more of a run; it is not part of the data of an entry."""
 
 
 class RunPage(Listed):
-    """Some runs, newest first; `next` and `previous` are the cursors of the pages beside it, None if there is none."""
+    """Some runs, newest first; `next` and `previous` are the cursors of the pages next to it, None if there is none."""
 
     runs: list[RunEntry]
     next: str | None = None
@@ -188,7 +188,7 @@ class Histogram(Listed):
 
 
 class SamplePage(Listed):
-    """Some attempts of a graded run; `next` and `previous` are the cursors of the pages beside it, None for none."""
+    """Some attempts of a graded run; `next` and `previous` are the cursors of the pages next to it, None for none."""
 
     samples: list[SampleEntry]
     next: str | None = None

@@ -22,7 +22,7 @@ OFFERED = 20
 """Suites that an error considers."""
 
 _WHOLE = runs.c.partial_of.is_(None)
-"""A partial run is no point of a series."""
+"""A partial run is not a point of a series."""
 
 
 class Graded(NamedTuple):

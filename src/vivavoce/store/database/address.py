@@ -59,7 +59,7 @@ def path_of(address: str) -> Path:
     else:
         path = rest[1:]
     if not path or path == ":memory:":
-        raise UsageError(f"'{address}' names no file, and a store is kept in one")
+        raise UsageError(f"'{address}' does not name a file; give the path of one")
     return Path(path).expanduser()
 
 
@@ -83,7 +83,7 @@ def url_of(address: str) -> URL:
             "in a password"
         ) from None
     if not url.database:
-        raise UsageError(f"'{_without_secrets(url)}' names no database; give postgresql://user@host/database")
+        raise UsageError(f"'{_without_secrets(url)}' does not name a database; give postgresql://user@host/database")
     return url
 
 

@@ -147,7 +147,7 @@ def reach(place: Place, *, create: bool) -> Engine:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
+        raise StoreError(f"{path}: its folder cannot be created: {error.strerror}") from error
     return sqlite.connect_to(path)
 
 

@@ -55,4 +55,4 @@ def _check(connection: Connection) -> None:
         found = driver.execute(_IN_FILE, (fence.job,)).fetchone()
     if found is None or found[0] != fence.number:
         driver.rollback()
-        raise Fenced(f"job {fence.job} was taken over by another server; nothing more is written here")
+        raise Fenced(f"job {fence.job} was taken over by another server; this server stops writing")

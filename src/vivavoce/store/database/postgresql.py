@@ -93,9 +93,9 @@ def lock_schema(connection: Connection, place: str) -> None:
         text("SELECT current_setting('server_encoding'), current_schema()"),
     ).one()
     if encoding != "UTF8":
-        raise StoreError(f"{place}: its encoding is {encoding}; make one with: createdb --encoding UTF8 NAME")
+        raise StoreError(f"{place}: its encoding is {encoding}; create a database with: createdb --encoding UTF8 NAME")
     if schema is None:
-        raise StoreError(f"{place}: its search_path names no schema that is there; make it with: CREATE SCHEMA NAME")
+        raise StoreError(f"{place}: its search_path names no existing schema; create one with: CREATE SCHEMA NAME")
 
 
 def meaning(error: Error) -> str:

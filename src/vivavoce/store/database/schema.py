@@ -103,7 +103,7 @@ watch_hours = Table(
     Column("figures", Text, nullable=False),
     PrimaryKeyConstraint("watch", "hour"),
 )
-"""What came in and what was judged in an hour, which begins at so many seconds since the epoch, as JSON."""
+"""What came in and what was judged in an hour, which begins at this many seconds since the epoch, as JSON."""
 
 jobs = Table(
     "jobs",
@@ -401,7 +401,7 @@ labels = Table(
     Column("created_at", Double, nullable=False),
     Column("drawn", Double),
 )
-"""What people say of a conversation, or of a `turn` of it, beside what a grader says; `grader` is empty for neither.
+"""What people say of a conversation, or of a `turn` of it, next to what a grader says; `grader` is empty for neither.
 
 `blind` is 1 where the grader's own answer was hidden from them. `drawn` is that of the item of the queue in which the
 label was given, null where it was given elsewhere.
@@ -444,7 +444,7 @@ decisions = Table(
     Column("blind", Integer, nullable=False),
     Column("created_at", Double, nullable=False),
 )
-"""What was decided where labels of people differ; one for each place, beside the labels.
+"""What was decided where labels of people differ; one for each place, next to the labels.
 
 `blind` is 1 where it was hidden who had said what.
 """
@@ -506,7 +506,7 @@ calibrations = Table(
     Index("calibrations_by_run", "run_id"),
     Index("calibrations_by_fingerprint", "fingerprint"),
 )
-"""Labels of a run beside the verdicts of a judge, as JSON; they stay when the run is deleted, for gates need them."""
+"""Labels of a run next to the verdicts of a judge, as JSON; they stay when the run is deleted, for gates need them."""
 
 replaced = Table(
     "replaced",

@@ -64,11 +64,11 @@ def check_file(path: Path, *, create: bool) -> None:
     except (FileNotFoundError, NotADirectoryError):
         head = b""
         if not create:
-            raise UsageError(f"no store at {path}: nothing has been run here yet") from None
+            raise UsageError(f"no store at {path}: no run has been stored here yet") from None
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
     if head and head != _HEAD:
-        raise UsageError(f"{path} is not a store but some other file; name another one")
+        raise UsageError(f"{path} is not a store; name another file")
     if not head and not create:
         raise UsageError(f"no store at {path}: the file is empty")
 
@@ -140,8 +140,8 @@ def use_wal(connection: Connection, place: str) -> None:
     """
     if connection.engine.url.query.get("mode") == "ro":
         raise StoreError(
-            f"{place}: it is of an older vivavoce and cannot be upgraded where it is, for its folder is "
-            "read-only; copy it elsewhere"
+            f"{place}: written by an older vivavoce, and its folder is read-only, so it cannot be upgraded "
+            "here; copy it elsewhere"
         )
     deadline = time.monotonic() + LOCK_WAIT
     driver = connection.connection.cursor()
@@ -154,7 +154,7 @@ def use_wal(connection: Connection, place: str) -> None:
                 raise
             time.sleep(0.01)
     if driver.fetchone() != ("wal",):
-        raise StoreError(f"{place}: this file system cannot hold a store that is read while it is written")
+        raise StoreError(f"{place}: this file system does not support SQLite's WAL mode")
 
 
 def meaning(error: BaseException) -> str:
@@ -169,7 +169,7 @@ def meaning(error: BaseException) -> str:
 def _url(path: Path) -> URL:
     """Return the address of the file.
 
-    Where its folder is read-only, nobody can make the files beside it that readers and writers share. Then nobody
+    Where its folder is read-only, nobody can make the files next to it that readers and writers share. Then nobody
     writes either, and it is read as a file that stays as it is, unless a log that was left behind has to be read too.
     """
     path = path.absolute()

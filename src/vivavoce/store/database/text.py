@@ -1,7 +1,7 @@
 """Text in the form in which a database keeps it: the types of all columns of text, and values as JSON text.
 
 JSON text is exact, lone surrogates and NaN included; an object that JSON does not know is written as its `str`.
-In a column of plain text a lone surrogate is escaped for good, and in PostgreSQL the character U+0000 as well.
+In a column of plain text a lone surrogate is escaped permanently, and in PostgreSQL the character U+0000 as well.
 """
 
 from __future__ import annotations

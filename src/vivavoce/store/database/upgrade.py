@@ -43,11 +43,11 @@ def prepare(engine: Engine, place: str, *, create: bool = True) -> None:
             return
         if version is not None:
             raise OlderSchema(
-                f"{place}: written by an older vivavoce (schema {version}, this one needs {HEAD}); stop what uses it, "
-                f"then run: viva store migrate --store {place}"
+                f"{place}: written by an older vivavoce (schema {version}, this one needs {HEAD}); stop the "
+                f"programs that use it, then run: viva store migrate --store {place}"
             )
         if not create:
-            raise UsageError(f"no store at {place}: nothing has been run here yet")
+            raise UsageError(f"no store at {place}: no run has been stored here yet")
         connection.rollback()
         with _changing_schema(connection, place):
             if not _tables(connection):
@@ -90,7 +90,7 @@ def schema_version(connection: Connection, place: str) -> str | None:
     known = names >= {"alembic_version", "runs"}
     version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if known else None
     if version is None or not re.fullmatch(r"\d{4}", version):
-        raise UsageError(f"{place} is not a store but a database of another program; name another one")
+        raise UsageError(f"{place} is a database of another program, not a store; name another database")
     if version > HEAD:
         raise newer(place, version)
     return version
@@ -149,7 +149,9 @@ def watch(engine: Engine, place: Place) -> None:
         if version > HEAD:
             raise newer(place, version)
         if version != HEAD:
-            raise StoreError(f"{place}: its schema has become {version or 'unknown'} since it was opened; start again")
+            raise StoreError(
+                f"{place}: its schema has changed to {version or 'unknown'} since it was opened; start again"
+            )
 
     event.listen(engine, "begin", read_version)
 

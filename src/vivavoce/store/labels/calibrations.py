@@ -1,4 +1,4 @@
-"""Calibrations: labels beside the verdicts of a judge, kept under the fingerprint of the judge's whole procedure."""
+"""Calibrations: labels next to the verdicts of a judge, kept under the fingerprint of the judge's whole procedure."""
 
 from __future__ import annotations
 

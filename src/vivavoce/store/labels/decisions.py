@@ -52,7 +52,7 @@ class Decisions:
         with self.database.writing() as connection:
             attempt_id = labelled_attempt(connection, place)
             if not _differ(connection, attempt_id, place):
-                raise UsageError("nothing to decide: no two people say pass and fail here")
+                raise UsageError("nothing to decide: people do not disagree here")
             found = _found(connection, attempt_id, place)
             _put(connection, attempt_id, decision, found)
             before = None if found is None else _decision_of(found)
@@ -69,7 +69,7 @@ class Decisions:
         with self.database.writing() as connection:
             found = _found(connection, labelled_attempt(connection, place), place)
             if found is None:
-                raise NotFound("decision", place.grader, message="nothing is decided here")
+                raise NotFound("decision", place.grader, message="there is no decision here")
             connection.execute(delete(decisions).where(decisions.c.id == found.id))
             gone = _decision_of(found)
             note(connection, place.author, "decision.remove", place.subject, change_of(gone))

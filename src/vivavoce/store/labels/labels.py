@@ -1,4 +1,4 @@
-"""Labels: human verdicts on conversations and turns, stored beside the scores, and how far a judge agrees with them."""
+"""Labels: human verdicts on conversations and turns, stored next to the scores, and how well a judge agrees."""
 
 from __future__ import annotations
 
@@ -396,7 +396,7 @@ def copy_labels(source: Connection, target: Connection) -> int:
 
 @dataclass(slots=True)
 class Truth:
-    """Labels beside verdicts, and how many conversations are left out: see `Calibration`."""
+    """Labels next to verdicts, and how many conversations are left out: see `Calibration`."""
 
     labels: list[LabelledVerdict] = field(default_factory=list[LabelledVerdict])
     unsure: int = 0

@@ -52,7 +52,7 @@ def backup_store(address: str, target: Path) -> int:
 
 
 def backup_path(address: str, reason: str) -> Path:
-    """Return the path for a backup that is made beside a store before it is changed."""
+    """Return the path for a backup that is made next to a store before it is changed."""
     path = path_of(Place(address))
     return path.with_name(f"{path.name}.{reason}-{time.strftime('%Y%m%d-%H%M%S')}")
 
@@ -93,7 +93,7 @@ def restore_store(source: Path, address: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
+        raise StoreError(f"{path}: its folder cannot be created: {error.strerror}") from error
     is_new = not path.exists()
     try:
         with plain_errors(place):

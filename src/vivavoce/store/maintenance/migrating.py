@@ -50,7 +50,7 @@ def migration_plan(address: str) -> MigrationPlan:
     with _engine(place) as engine, engine.connect() as connection:
         version = schema_version(connection, place)
     if version is None:
-        raise StoreError(f"{place}: there is no store; nothing has been run here yet")
+        raise StoreError(f"{place}: no store; no run has been stored here yet")
     return MigrationPlan(place, version, tuple((step.version, step.title) for step in steps_after(version)))
 
 

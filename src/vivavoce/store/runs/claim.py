@@ -111,7 +111,7 @@ def _note_hold(database: Database, fence: Fence, run_id: str | None) -> None:
 
 @contextmanager
 def claimed_in_file(place: str, run_id: str) -> Generator[None]:
-    """Hold a run of an SQLite file by a lock on a file beside it.
+    """Hold a run of an SQLite file by a lock on a file next to it.
 
     Raises:
         Claimed: another process is working on it.
@@ -194,7 +194,7 @@ def _lock(path: Path, place: str, run_id: str) -> int:
         try:
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
-            raise StoreError(f"{place}: nothing can be written beside it: {error.strerror}") from error
+            raise StoreError(f"{place}: cannot write next to it: {error.strerror}") from error
         if _is_mine(descriptor, path):
             return descriptor
         os.close(descriptor)

@@ -23,7 +23,7 @@ from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """Makes the rows of one grading of one run; `fingerprints` are by grader name, and `keys` never stand in a row."""
+    """Makes the rows of one grading of one run; `fingerprints` are by grader name, and `keys` are never in a row."""
 
     run_id: str
     grading_id: str

@@ -127,7 +127,7 @@ class Committer:
             self.store(connection, plainer)
         except (IntegrityError, StoreError) as error:
             if len(batch) == 1:
-                raise StoreError(f"{self._place}: {batch[0].title} is refused: {_why(error)}") from error
+                raise StoreError(f"{self._place}: {batch[0].title} was rejected: {_why(error)}") from error
             self._store_one_by_one(connection, batch)
 
     def _store_one_by_one(self, connection: Connection, batch: Sequence[Entry]) -> None:

@@ -109,7 +109,7 @@ def parse_query(text: str) -> Query:
         UsageError: an operator or its value is unknown, or there is nothing to look for.
     """
     if len(text) > LONGEST:
-        raise UsageError(f"search: it has {len(text):,} characters, and {LONGEST:,} is the limit")
+        raise UsageError(f"search: {len(text):,} characters, at most {LONGEST:,} allowed")
     if bare := _BARE.search(" " + text):
         raise UsageError(f"search: '{bare[1]}:' needs a value right after it, such as {_example(bare[1].lower())}")
     words: dict[str, None] = {}
@@ -122,12 +122,12 @@ def parse_query(text: str) -> Query:
             (words if found["minus"] is None else excluded)[phrase] = None
     if not words and not terms:
         if excluded:
-            raise UsageError("search: it only excludes words; add a word or an operator that says what to find")
+            raise UsageError("search: every term excludes; add a word or an operator to search for")
         raise UsageError(f"there is no word to search for in '{text}'")
     if (number := len(words) + len(excluded)) > MOST_WORDS:
         raise UsageError(f"search for at most {MOST_WORDS} words at a time, got {number}")
     if len(terms) > MOST_TERMS:
-        raise UsageError(f"search: it has {len(terms)} operators, and {MOST_TERMS} is the limit")
+        raise UsageError(f"search: {len(terms)} operators, at most {MOST_TERMS} allowed")
     return Query(tuple(words), tuple(excluded), tuple(terms))
 
 
@@ -148,7 +148,7 @@ def _term(typed: str, value: str, negated: bool) -> Term:
             raise UsageError(f"search: '{name}:' cannot be excluded; write {other}:{value}")
         _check_day(name, value)
     if name == "role" and negated:
-        raise UsageError("search: 'role:' cannot be excluded; name the roles that count, such as role:user role:tool")
+        raise UsageError("search: 'role:' cannot be excluded; name the roles to search, such as role:user role:tool")
     for field, known in (("state", STATES), ("role", ROLES)):
         if name == field:
             value = value.lower()

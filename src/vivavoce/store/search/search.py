@@ -30,7 +30,7 @@ from vivavoce.store.search.words import (
 )
 
 Kind = Literal["conversation", "reason", "comment"]
-"""What a hit is in: what was said in a conversation, the reasons of its scores, or comments, which are no passages."""
+"""What a hit is in: what was said in a conversation, the reasons of its scores, or comments, which are not passages."""
 
 LAST = 2**63 - 1
 """No passage has a number above it."""
@@ -249,7 +249,7 @@ BATCH = 500
 """Attempts, or gradings of attempts, indexed in one transaction; other writers get their turn in between."""
 
 MANY = 5000
-"""So many indexed at once, PostgreSQL counts anew how frequent words are: a tenth of a second of its processor."""
+"""So many indexed at once, PostgreSQL counts again how frequent words are: a tenth of a second of its processor."""
 
 MOST_RUNS = 200
 """Runs up to which the index is asked for those runs alone; beyond, each candidate is looked at."""

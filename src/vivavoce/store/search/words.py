@@ -133,7 +133,7 @@ def marked(text: str, query_words: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 def _spans(text: str, query_words: Sequence[str]) -> list[tuple[int, int]] | None:
-    """Return where phrases stand in a text, else where single words of them do; None where none does."""
+    """Return where phrases are in a text, else where single words of them do; None where none does."""
     words = [(*found.span(), word) for found in _WORD.finditer(text) for word in _fold(found[0]).split()]
     wanted = [tuple(phrase.split()) for phrase in query_words]
     first: dict[str, list[tuple[str, ...]]] = {}

@@ -53,7 +53,7 @@ def _prepared(thing: Any, name: str) -> _Asked:
     wanted = sorted(set(thing.fetch_inputs()))
     others = [key for key in wanted if key not in _INPUTS]
     if not wanted:
-        raise UsageError(f"the tasks of {name} have no place for a message; write {{message}} in a description")
+        raise UsageError(f"the tasks of {name} have no placeholder for the message; write {{message}} in a description")
     if len(others) > 1 or (others and "message" in wanted):
         hint = "it gets 'message', 'history' and 'conversation_id', so fill the others in a function that is the target"
         raise UsageError(f"the tasks of {name} have the placeholders {', '.join(wanted)}; {hint}")

@@ -80,7 +80,7 @@ class Framework:
 
 
 def has(thing: object, *names: str) -> bool:
-    """Return whether an object, which is no class, has all these attributes."""
+    """Return whether an object, which is not a class, has all these attributes."""
     return not isinstance(thing, type) and all(hasattr(thing, name) for name in names)
 
 
@@ -92,14 +92,14 @@ def text_of(messages: Sequence[AnyMessage], title: str) -> str:
     """
     content = messages[-1].content
     if isinstance(content, list) and (other := next((part.type for part in content if part.type != "text"), None)):
-        raise SuiteFault(f"an object of {title} is asked with texts alone, and the message has a part of type {other}")
+        raise SuiteFault(f"an object of {title} takes only text, but the message has a part of type {other}")
     return messages[-1].text
 
 
 def with_answer(messages: Sequence[AnyMessage], output: object) -> list[AnyMessage]:
     """Return the messages of a turn, and what it came to as their end where no message says it.
 
-    An answer that is no text, as one of a schema, is written as JSON.
+    An answer that is not a text, as one of a schema, is written as JSON.
     """
     said = list(messages)
     if output is None or (said and isinstance(said[-1], AIMessage) and said[-1].content and not said[-1].tool_calls):

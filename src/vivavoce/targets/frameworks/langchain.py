@@ -54,7 +54,7 @@ class LangChainTarget(FrameworkTarget):
     the last one of the user count. `stream` and `options` are those of `FrameworkTarget`.
 
     Raises:
-        UsageError: it is no runnable, or its inputs are not understood and no key is given.
+        UsageError: it is not a runnable, or its inputs are not understood and no key is given.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class FrameworkTarget:
         self.stateless: bool = getattr(self.prepared, "stateless", False) is True
         self.stream, self.options = stream, dict(options or {})
         if stream and not self.framework.streams:
-            raise UsageError(f"stream: {self.name} is of {self.framework.title}, which gives no pieces of replies")
+            raise UsageError(f"stream: {self.name} is of {self.framework.title}, which does not stream replies")
 
     async def open(self, opening: Opening) -> FrameworkSession:
         """Begin a conversation.
@@ -53,7 +53,9 @@ class FrameworkTarget:
         """
         if opening.state is not None:
             hint = "make it in a function that takes 'state' and returns it, and name that function"
-            raise SuiteFault(f"state: {self.name} is an object of {self.framework.title}, which is not told it; {hint}")
+            raise SuiteFault(
+                f"state: {self.name} is an object of {self.framework.title}, which does not receive it; {hint}"
+            )
         beginning = Beginning(opening.conversation_id, self.name, self.stream, self.options)
         return FrameworkSession(self, await _theirs(self, self.framework.open(self.prepared, beginning)))
 

@@ -227,7 +227,7 @@ class PydanticAIModel:
         self._price = price_of(name)
         if self._price is None and self._budget.limits_cost:
             raise UsageError(
-                f"the price of {name} is unknown, so its cost cannot be limited; state it in a JSON file that "
+                f"the price of {name} is unknown, so its cost cannot be limited; put it into a JSON file that "
                 f"{VARIABLE} names, or limit the calls instead"
             )
         self._models = PerLoop(access.connect)

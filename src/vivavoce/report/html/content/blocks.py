@@ -1,6 +1,6 @@
 """The tree of a text that was written with markup: blocks, and the inline pieces in them.
 
-Every leaf says where it stands in the text as it was written, so that words that are cited there can be marked here.
+Every leaf says where it is in the text as it was written, so that words that are cited there can be marked here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Align = Literal["", "left", "center", "right"]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Words, and where they stand in the text as it was written.
+    """Words, and where they are in the text as it was written.
 
     `verbatim` means that they stand there as they are here, letter for letter, and not as an escape or an entity.
     """
@@ -76,7 +76,7 @@ Inlines: TypeAlias = tuple[Inline, ...]
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph; `tight` means that it stands in a list without space around it."""
+    """A paragraph; `tight` means that it is in a list without space around it."""
 
     inside: Inlines
     tight: bool = False
@@ -84,7 +84,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of level 1 to 6, which is no heading of the page."""
+    """A heading of level 1 to 6, which is not a heading of the page."""
 
     level: int
     inside: Inlines

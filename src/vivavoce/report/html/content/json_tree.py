@@ -16,11 +16,11 @@ from vivavoce.report.html.content.writing import TreeWriter, placed_marks
 from vivavoce.report.html.evidence import Mark
 
 DEEPEST = 40
-"""Objects and arrays within each other; what is deeper is no tree."""
+"""Objects and arrays within each other; what is deeper is not a tree."""
 LARGEST = 2_000_000
 """Characters of a text that is read as JSON."""
 _IN_STRINGS = 2
-"""How often JSON may stand in a string of JSON."""
+"""How often JSON may be in a string of JSON."""
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++)')
 

@@ -90,7 +90,7 @@ def _image(url: str) -> Media:
 
 
 def decoded(media: Media) -> bytes | None:
-    """Return the bytes, None if they are no base64."""
+    """Return the bytes, None if they are not base64."""
     try:
         return b64decode(media.data, validate=False)
     except (binascii.Error, ValueError):

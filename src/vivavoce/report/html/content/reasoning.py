@@ -9,7 +9,7 @@ from typing import Any, cast
 from vivavoce.messages import AIMessage, AnyMessage
 
 _KEYS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
-"""Keys beside the content: DeepSeek, vLLM and Letta; OpenRouter; Ollama."""
+"""Keys next to the content: DeepSeek, vLLM and Letta; OpenRouter; Ollama."""
 _TEXTS = ("thinking", "text", "reasoning", "reasoning_text", "summary")
 _BLOCKS = ("thinking", "reasoning")
 _BEFORE = re.compile(r"\s*<(think|thinking)>(.*?)</\1>\s*", re.DOTALL)
@@ -18,7 +18,7 @@ _DEEPEST = 6
 
 
 def reasoning(message: AnyMessage) -> str:
-    """Return the reasoning that stands beside the content of a message, empty if there is none."""
+    """Return the reasoning that stands next to the content of a message, empty if there is none."""
     if not isinstance(message, AIMessage):
         return ""
     beside = message.model_extra or {}

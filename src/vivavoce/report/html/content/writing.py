@@ -62,7 +62,7 @@ def plain(text: str, marks: Sequence[Mark], *, named: bool = True) -> Markup:
 
 
 def tree(blocks: Blocks, marks: Sequence[Mark]) -> Markup | None:
-    """Return a tree as HTML, None if a mark has no words of its own in it, because it stands in what was left out."""
+    """Return a tree as HTML, None if a mark has no words of its own in it, because it is in what was left out."""
     placed = placed_marks(leaves(blocks), marks)
     return None if placed is None else Markup("".join(TreeWriter(placed).blocks(blocks)))
 

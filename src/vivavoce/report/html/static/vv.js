@@ -68,7 +68,7 @@ function unreachable() {
   const told = document.createElement("p");
   told.className = "problem unreachable";
   told.setAttribute("role", "alert");
-  told.textContent = "The server does not answer; the rows below are those of the filter before.";
+  told.textContent = "The server does not answer; the rows below are those of the previous filter.";
   found.prepend(told);
 }
 

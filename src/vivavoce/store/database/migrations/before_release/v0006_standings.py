@@ -1,4 +1,4 @@
-"""Whether a score passes where its grader says so, and where each conversation stands in a grading, for lists."""
+"""Whether a score passes where its grader says so, and where each conversation is in a grading, for lists."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def upgrade() -> None:
 
 
 def _keep_what_graders_say(connection: sa.Connection) -> None:
-    """Copy `passed` out of the metadata; in Python, for JSON with a NaN in it is none to a database."""
+    """Copy `passed` out of the metadata; in Python, because databases reject JSON with a NaN in it."""
     known: list[dict[str, int]] = []
     for number, metadata in connection.execute(sa.text(_PASSED)):
         said: Any = json.loads(metadata).get("passed")
