@@ -1,12 +1,12 @@
 """Report names and phrases that a native reader would stumble over, and list the sentences that users read.
 
-    names.py                     check every tracked file; exit with 1 if a file has more than its allowance
-    names.py --shrink            lower the allowances to what the files have
+    names.py                     check every tracked file; exit with 1 if a folder has more than its allowance
+    names.py --shrink            lower the allowances to what the folders have
     names.py --show PATH ...     print every name and phrase of these files, allowed or not
     names.py --sentences SURFACE print the sentences of one surface: messages, help, pages, reports or docstrings
 
-The lists are in plain_words.txt. plain_words_allowed.txt holds the number of names and of phrases that each file may
-still have. Numbers in it only go down; after moving a file, change its path there.
+The lists are in plain_words.txt. plain_words_allowed.txt holds the number of names and of phrases that each folder at
+the top may still have. Numbers in it only go down.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sentences import SURFACES, Function, sentences, strings
 ROOT = Path(__file__).parents[1]
 WORDS = "tools/plain_words.txt"
 ALLOWED = "tools/plain_words_allowed.txt"
-HEAD = "# Names and phrases that each file may still have. Written by: python tools/names.py --shrink\n"
+HEAD = "# Names and phrases that each folder may still have. Written by: python tools/names.py --shrink\n"
 TEXTS = (".html", ".j2", ".js", ".md", ".sh", ".yaml", ".yml", ".toml", ".txt")
 """Endings of files that are checked as a whole; those of Python are checked by their names, strings and comments."""
 Rules = list[tuple[re.Pattern[str], str]]
@@ -140,8 +140,30 @@ def checked_files(words: Words) -> Iterator[tuple[str, str]]:
             yield path, (ROOT / path).read_text("utf-8")
 
 
+def folder_of(path: str) -> str:
+    """Return the folder at the top that a file is in."""
+    return path.split("/", 1)[0] if "/" in path else "."
+
+
+def problems_by_folder(words: Words) -> dict[str, list[Problem]]:
+    """Return the problems of each folder, in the order of the files."""
+    folders: dict[str, list[Problem]] = {}
+    for path, text in checked_files(words):
+        folders.setdefault(folder_of(path), []).extend(problems_of(path, text, words))
+    return folders
+
+
+def changed_files() -> set[str]:
+    """Return the files that differ from the last commit, and all where there is none."""
+    paths: set[str] = set()
+    for command in (["diff", "--name-only", "HEAD"], ["ls-files", "--others", "--exclude-standard"]):
+        result = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True, check=False)
+        paths.update(result.stdout.splitlines())
+    return paths
+
+
 def read_allowances() -> dict[str, tuple[int, int]]:
-    """Return how many names and phrases each file may have."""
+    """Return how many names and phrases each folder may have."""
     lines = (ROOT / ALLOWED).read_text("utf-8").splitlines() if (ROOT / ALLOWED).exists() else []
     rows = (line.split(maxsplit=2) for line in lines if line and not line.startswith("#"))
     return {path: (int(names), int(phrases)) for names, phrases, path in rows}
@@ -155,28 +177,29 @@ def count(problems: Sequence[Problem]) -> tuple[int, int]:
 
 def check(words: Words) -> int:
     """Print what exceeds the allowances, and return the exit code."""
-    allowances, is_exceeded = read_allowances(), False
-    for path, text in checked_files(words):
-        problems = list(problems_of(path, text, words))
-        allowed = allowances.get(path, (0, 0))
+    allowances, changed, is_exceeded = read_allowances(), changed_files(), False
+    for folder, problems in problems_by_folder(words).items():
+        allowed = allowances.get(folder, (0, 0))
         for kind, (number, limit) in enumerate(zip(count(problems), allowed, strict=True)):
             if number > limit:
                 is_exceeded = True
                 label = ("names", "phrases")[kind]
-                print(f"{path}: {number} {label} of {WORDS}, at most {limit} allowed; rewrite what you added:")
-                print(*(f"  {problem}" for problem in problems if problem.is_name is (kind == 0)), sep="\n")
+                print(f"{folder}: {number} {label} of {WORDS}, at most {limit} allowed; rewrite what you added:")
+                of_kind = [problem for problem in problems if problem.is_name is (kind == 0)]
+                recent = [problem for problem in of_kind if problem.path in changed]
+                print(*(f"  {problem}" for problem in recent or of_kind), sep="\n")
     return int(is_exceeded)
 
 
 def shrink(words: Words) -> int:
-    """Lower each allowance to what its file has, and remove those of files without any or that do not exist."""
+    """Lower each allowance to what its folder has, and remove those of folders without any."""
     allowances = read_allowances()
     lines = [HEAD]
-    for path, text in checked_files(words):
-        numbers, limits = count(list(problems_of(path, text, words))), allowances.get(path, (0, 0))
+    for folder, problems in sorted(problems_by_folder(words).items()):
+        numbers, limits = count(problems), allowances.get(folder, (0, 0))
         names, phrases = (min(pair) for pair in zip(numbers, limits, strict=True))
         if names or phrases:
-            lines.append(f"{names} {phrases} {path}\n")
+            lines.append(f"{names} {phrases} {folder}\n")
     (ROOT / ALLOWED).write_text("".join(lines), "utf-8")
     return 0
 

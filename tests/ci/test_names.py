@@ -104,23 +104,23 @@ def test_prompts_are_not_checked(project: Path) -> None:
     assert names(project).returncode == 0
 
 
-def test_a_file_may_have_its_allowance_and_no_more(project: Path) -> None:
-    allow(project, "1 1 src/vivavoce/runs.py\n")
+def test_a_folder_may_have_its_allowance_and_no_more(project: Path) -> None:
+    allow(project, "1 1 src\n")
     write(project, "src/vivavoce/runs.py", "# graded anew\nfound = 1\n")
     assert names(project).returncode == 0
     write(project, "src/vivavoce/runs.py", "# graded anew\nfound = told = 1\n")
     result = names(project)
     assert result.returncode == 1
-    assert "src/vivavoce/runs.py: 2 names of tools/plain_words.txt, at most 1 allowed" in result.stdout
+    assert "src: 2 names of tools/plain_words.txt, at most 1 allowed" in result.stdout
     assert "anew" not in result.stdout
 
 
 def test_shrink_lowers_allowances_and_never_raises_them(project: Path) -> None:
-    allowed = allow(project, "5 5 src/vivavoce/runs.py\n3 0 src/vivavoce/missing.py\n0 1 docs/page.md\n")
+    allowed = allow(project, "0 1 docs\n3 0 missing\n5 5 src\n")
     write(project, "src/vivavoce/runs.py", "# graded anew\nfound = told = 1\n")
     write(project, "docs/page.md", "So many, of which one is none.\n")
     assert names(project, "--shrink").returncode == 0
-    assert allowed.read_text().splitlines()[1:] == ["0 1 docs/page.md", "2 1 src/vivavoce/runs.py"]
+    assert allowed.read_text().splitlines()[1:] == ["0 1 docs", "2 1 src"]
     assert names(project).returncode == 1
 
 

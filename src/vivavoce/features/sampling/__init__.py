@@ -5,7 +5,7 @@ from vivavoce.extensions import Command, Feature
 FEATURE = Feature(
     __name__,
     commands={
-        "plan": Command("Say how many samples, trials and labels show a change.", "command:command", panel="Trust")
+        "plan": Command("Plan how many samples, trials and labels a change needs.", "command:command", panel="Trust")
     },
     open_sampler="sampler:open_sampler",
     sampling_report="report:sampling_lines",
