@@ -174,7 +174,7 @@ def disputed_line(one: Disputed) -> str:
 
 def labels_line(grader: str, labels: Sequence[Label], found: LabelAgreement) -> str:
     """Return in one line how many labels of a grader people gave, how far they agree, and how far the judge does."""
-    people = {one.author for one in labels}
+    people = {label.author for label in labels}
     said = f"{count(len(labels), 'label')} by {len(people)} {'person' if len(people) == 1 else 'people'}"
     parts = [f"{safe(grader)}: {said}" if grader else said]
     if (other := found.people) is not None:

@@ -328,8 +328,8 @@ def check_gate(gate: Gate | None) -> None:
     if gate is None:
         return
     if isinstance(gate, LogicalGate):
-        for one in gate.conditions:
-            check_gate(one)
+        for condition in gate.conditions:
+            check_gate(condition)
         return
     if isinstance(gate, SamplesGate):
         raise UsageError("a gate on each sample needs all of them, but only a sample is judged; leave out sample")
