@@ -84,7 +84,7 @@ def test_a_run_under_nohup_goes_on(tmp_path: Path) -> None:
 def test_with_few_file_handles_fewer_conversations_are_held_at_a_time(folder: Path) -> None:
     done = shell(folder, "ulimit -n 32; $V run suite.yaml --max-concurrent 500")
     assert done.returncode == 0, done.stderr
-    assert "only 32 files may be open at a time, so at most 4 conversations are held at a time" in done.stderr
+    assert "only 32 files may be open at a time, so at most 4 conversations run at a time" in done.stderr
 
 
 def test_a_limit_that_the_system_lets_us_raise_is_raised(folder: Path) -> None:

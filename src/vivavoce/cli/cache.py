@@ -69,7 +69,7 @@ def command(
 
 def _info(place: str, models: Collection[str], as_json: bool) -> None:
     with Store.open(place, create=False) as opened:
-        kept = _kept(opened, models)
+        kept = _select_replies(opened, models)
     if as_json:
         for one in kept:
             print_json(strict_json(asdict(one)))
@@ -82,7 +82,7 @@ def _info(place: str, models: Collection[str], as_json: bool) -> None:
 def _export(place: str, models: Collection[str], file: Path) -> None:
     with Store.open(place, create=False) as opened:
         if models:
-            _kept(opened, models)  # so that a wrong name never overwrites a file
+            _select_replies(opened, models)  # so that a wrong name never overwrites a file
         number = export_replies(opened.replies(), file, list(models))
     notes().print(f"wrote {file}: {_replies(number)}", soft_wrap=True)
 
@@ -93,7 +93,7 @@ def _import(place: str, file: Path) -> None:
     notes().print(f"read {file}: {_replies(number)} added", soft_wrap=True)
 
 
-def _kept(store: Store, models: Collection[str]) -> list[CachedReplies]:
+def _select_replies(store: Store, models: Collection[str]) -> list[CachedReplies]:
     """Return the cached replies of these models, or of all, sorted by name.
 
     Raises:

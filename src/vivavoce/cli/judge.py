@@ -183,11 +183,11 @@ def command(
             return
         if import_responses is not None:
             import_answers(existing(import_responses), opened, named_judge(judge))
-        code = _judged(suite, options, opened, store, quiet=quiet)
+        code = _judge_suite(suite, options, opened, store, quiet=quiet)
     raise typer.Exit(code)
 
 
-def _judged(suite: Suite, options: RunOptions, opened: Store, store: str | None, *, quiet: bool) -> int:
+def _judge_suite(suite: Suite, options: RunOptions, opened: Store, store: str | None, *, quiet: bool) -> int:
     """Judge the conversations of a suite, report, and return the exit code; `store` is what names the store."""
     progress = RunProgress(notes(), quiet)
     result = execute(suite_run(suite, options, store=opened, listeners=[progress]), progress)

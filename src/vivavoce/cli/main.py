@@ -215,7 +215,9 @@ class OnceCommand(TyperCommand):
             self.common = None
             typer.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()
-        args = list(_with_latest(args, {name for one in self.params if _may_stand_alone(one) for name in one.opts}))
+        args = list(
+            _with_latest(args, {name for param in self.params if _may_stand_alone(param) for name in param.opts})
+        )
         *_, order = self.make_parser(ctx).parse_args(list(args))
         seen = [one.opts[-1] for one in order if isinstance(one, TyperOption) and _takes_one(one)]
         if twice := [name for name in dict.fromkeys(seen) if seen.count(name) > 1]:

@@ -61,10 +61,10 @@ def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
     read = read_samples(chosen.path or OWN, fields=chosen.fields, limit=chosen.limit, format=chosen.format)
     samples = list(recorded(read))
     label = chosen.label
-    good = samples if label is None else [one for one in samples if _is_good(one, label, chosen.good_from)]
+    good = samples if label is None else [sample for sample in samples if _is_good(sample, label, chosen.good_from)]
     if not samples:
         raise UsageError(f"{chosen.path} has no conversations")
-    if label is not None and all(ratings_at(one.labels, label) is None for one in samples):
+    if label is not None and all(ratings_at(sample.labels, label) is None for sample in samples):
         raise UsageError(f"no row has labels.{label}; name a label of the conversations, as in --label good")
     if not good:
         raise UsageError(f"labels.{label} calls no conversation good, so there is none to plant a defect in")
@@ -102,14 +102,14 @@ class MetricRuns:
             unchanged = _file(as_they_are(good))
             if to is not None and self._exported(unchanged, to, store):
                 return None
-            whole = [self._run(unchanged, one, store) for one in self.judges]
-            good, unscored = _passed(good, whole)
+            whole = [self._run(unchanged, judge, store) for judge in self.judges]
+            good, unscored = _select_passing(good, whole)
         rows = self._versions(good) if judged else chain(as_they_are(good), self._versions(good))
         path = _file(rows)
         if to is not None:
             self._exported(path, to, store)
             return None
-        results = [self._run(path, one, store) for one in self.judges]
+        results = [self._run(path, judge, store) for judge in self.judges]
         scores = [
             one
             for number, judge in enumerate(self.judges)
@@ -122,7 +122,7 @@ class MetricRuns:
     @property
     def _kinds(self) -> dict[str, str]:
         """The metric behind each name of scores."""
-        return {_score_name(one): _kind(one) for one in self.metrics}
+        return {_score_name(metric): _kind(metric) for metric in self.metrics}
 
     @property
     def _defects(self) -> list[str]:
@@ -171,7 +171,7 @@ def _file(rows: Iterable[dict[str, Any]]) -> Path:
     return path
 
 
-def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> tuple[list[Sample], int]:
+def _select_passing(samples: Sequence[Sample], results: Sequence[RunResult]) -> tuple[list[Sample], int]:
     """Return the conversations that no metric of any run fails, and how many have an error instead of a score.
 
     Raises:
@@ -182,10 +182,10 @@ def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> tuple[li
     for result in results:
         for outcome in result.outcomes():
             key, scores = (outcome.attempt.key.sample_id, outcome.attempt.key.trial), outcome.scores.values()
-            lost |= {key} if any(one.state == "error" for one in scores) else set()
-            judged = any(one.passed is not None for one in scores)
-            failed |= {key} if not judged or any(one.passed is False for one in scores) else set()
-    good = [one for one in samples if (one.id, one.trial or 0) not in failed | lost]
+            lost |= {key} if any(score.state == "error" for score in scores) else set()
+            judged = any(score.passed is not None for score in scores)
+            failed |= {key} if not judged or any(score.passed is False for score in scores) else set()
+    good = [sample for sample in samples if (sample.id, sample.trial or 0) not in failed | lost]
     if good:
         return good, len(lost)
     if lost:

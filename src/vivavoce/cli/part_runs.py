@@ -43,7 +43,7 @@ _SHOWN = 5
 
 def judge_in_parts(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOptions, *, quiet: bool) -> int:
     """Work on the parts of files that are not done, say what came of them, and return the exit code."""
-    return _report(_worked(suite, patterns, how, options, quiet=quiet), options.max_errors)
+    return _report(_work_on_parts(suite, patterns, how, options, quiet=quiet), options.max_errors)
 
 
 def run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | None, *, quiet: bool) -> int:
@@ -54,7 +54,7 @@ def run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | N
     path = suite.spec.dataset.path
     if path is None:
         raise UsageError("the suite contains its rows; to run them in parts, put them into a JSONL file")
-    worked = _worked(suite, [str(suite.base / path)], how, options, quiet=quiet)
+    worked = _work_on_parts(suite, [str(suite.base / path)], how, options, quiet=quiet)
     if worked.open_parts or worked.progress.broken:
         return _report(worked, options.max_errors)
     with Store.open(store_of(store)) as opened:
@@ -78,7 +78,7 @@ class _Worked:
         return len(self.job.parts) - len(done_parts(self.job, self.folder))
 
 
-def _worked(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOptions, *, quiet: bool) -> _Worked:
+def _work_on_parts(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOptions, *, quiet: bool) -> _Worked:
     whole = {"--max-samples": options.max_samples, "--sample": options.samples, "--tag": options.tags}
     if named := [name for name, value in {**whole, "--replay": options.replay or None}.items() if value is not None]:
         raise UsageError(f"{named[0]} needs the whole dataset, which a part does not have; leave it out")
@@ -178,7 +178,7 @@ def _report(worked: _Worked, max_errors: str | None) -> int:
     unread = [f"{count(len(progress.broken), 'part or file')} could not be done"] if progress.broken else []
     finished = f"{so_far} in {len(progress.done):,} of {count(progress.parts, 'part')}"
     console.print("; ".join([finished, *_deaths(progress), *unread]), soft_wrap=True)
-    for line in (*_problems(folder, progress), *_broken(progress)):
+    for line in (*_problems(folder, progress), *_list_errors(progress)):
         console.print(one_line(safe(line), 300), soft_wrap=True)
     if progress.stopped is not None:
         console.print(f"{progress.judged:,} of {progress.planned:,} conversations judged and kept", soft_wrap=True)
@@ -212,14 +212,14 @@ def _problems(folder: Folder, progress: Progress) -> Iterator[str]:
         if not worked.problems or shown == _SHOWN:
             continue
         with read_part(folder, name) as part:
-            for one in part.about.problems[: _SHOWN - shown]:
+            for problem in part.about.problems[: _SHOWN - shown]:
                 shown += 1
-                yield f"{part.about.file}:{one.row}: {one.message}"
+                yield f"{part.about.file}:{problem.row}: {problem.message}"
     if progress.problems > shown:
         yield f"and {count(progress.problems - shown, 'row')} more that are not conversations"
 
 
-def _broken(progress: Progress) -> Iterator[str]:
+def _list_errors(progress: Progress) -> Iterator[str]:
     for place, why in list(progress.broken.items())[:_SHOWN]:
         yield why if place in why else f"{place}: {why}"
     if len(progress.broken) > _SHOWN:

@@ -105,7 +105,7 @@ def command(
     options = RunOptions.model_validate({**chosen, **asked, **limits})
     against, paths = Against.read(baseline, smallest_effect, fail_on_break), suites or []
     how = InParts.read(parts, shard, engine, workers, ray_address)
-    changes = TargetChanges(model_handle, base_url, api_key, _placed(recording), live or ())
+    changes = TargetChanges(model_handle, base_url, api_key, _resolve_recording(recording), live or ())
     ways = {"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run}
     _check_named(paths, resume, failed, changes, output)
     _check_one_way(ways)
@@ -135,7 +135,7 @@ def _is_fresh(options: RunOptions, target: Sequence[str] | None, changes: Target
     return options != limits or target is not None or bool(changes)
 
 
-def _placed(recording: Path | None) -> str | None:
+def _resolve_recording(recording: Path | None) -> str | None:
     """Return where a recording is, whatever the folder of the suite."""
     return None if recording is None else str(recording.absolute())
 

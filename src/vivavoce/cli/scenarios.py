@@ -89,7 +89,7 @@ def command(
     else:
         check_samples(existing(recorded), limit=number, log=True)
         samples = read_samples(recorded, limit=number)
-        scenarios = _reported(
+        scenarios = _report_left_out(
             stream_distilled(samples, writer, concurrency=max_concurrent, keep_personal_data=keep_personal_data)
         )
     try:
@@ -146,7 +146,7 @@ async def _complete(stream: AsyncIterator[Scenario]) -> AsyncIterator[Scenario]:
         yield one
 
 
-async def _reported(stream: AsyncIterator[Distilled]) -> AsyncIterator[Scenario]:
+async def _report_left_out(stream: AsyncIterator[Distilled]) -> AsyncIterator[Scenario]:
     """Yield the scenarios, and say what was left out."""
     async for one in stream:
         if one.failure is not None:

@@ -51,7 +51,7 @@ _WITHOUT_VARIABLES = ("FunctionForm", "RecordingForm", "Case")
 def _or_variable(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a value that may be a variable where it may be a number, or true or false."""
     choices: list[dict[str, Any]] = schema.get("anyOf") or schema.get("oneOf") or [schema]
-    if not any(one.get("type") in ("integer", "number", "boolean") for one in choices):
+    if not any(choice.get("type") in ("integer", "number", "boolean") for choice in choices):
         return schema
     about = {key: one for key, one in schema.items() if key in ("title", "default", "description")}
     kept = [{key: one for key, one in choice.items() if key not in about} for choice in choices]

@@ -180,12 +180,12 @@ def _audit(place: str, as_json: bool) -> None:
         after: str | None = None
         while True:
             page = opened.audit.entries(after, 500)
-            for one in page.entries:
-                at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.at))
-                detail = "" if one.detail is None else strict_json(one.detail)
-                line = "  ".join((at, one.actor, one.action, one.subject, detail))
+            for entry in page.entries:
+                at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
+                detail = "" if entry.detail is None else strict_json(entry.detail)
+                line = "  ".join((at, entry.actor, entry.action, entry.subject, detail))
                 if as_json:
-                    print_json(strict_json(one.model_dump()))
+                    print_json(strict_json(entry.model_dump()))
                 else:
                     out().print(line.rstrip(), soft_wrap=True)
             if not page.entries:

@@ -905,7 +905,7 @@ class _Reader:
                 else:
                     numbers[-1] = self._sum(numbers[-1], low)
             else:
-                numbers += [self._number(part, one, last=one is digits[-1]) for one in digits]
+                numbers += [self._number(part, digit, last=digit is digits[-1]) for digit in digits]
         yield from numbers
         self.number_end = end
 

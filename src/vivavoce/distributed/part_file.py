@@ -150,7 +150,7 @@ def _schema(arrow: Any, graders: Sequence[str]) -> Any:
 def _row(entry: Entry, graders: Sequence[str]) -> dict[str, Any]:
     attempt = entry.attempt
     assert attempt is not None
-    scores = {one.name: one for one in entry.scores if one.turn is None}
+    scores = {score.name: score for score in entry.scores if score.turn is None}
     failure = None if attempt.failure is None else json.loads(attempt.failure).get("kind")
     return {
         **dict(zip(("sample_id", "target", "trial"), entry.key, strict=True)),
@@ -180,8 +180,8 @@ def _entry(record: str) -> Entry:
     return Entry(
         key=AttemptKey(cells.sample_id, cells.target, cells.trial),
         attempt=cells,
-        turns=[TurnCells._make(one) for one in turns],
-        scores=[ScoreCells._make(one) for one in scores],
+        turns=[TurnCells._make(turn) for turn in turns],
+        scores=[ScoreCells._make(score) for score in scores],
     )
 
 
@@ -200,7 +200,7 @@ def _unverified(record: str) -> set[str]:
     """Return the graders whose judges claim something on evidence that is missing or not in the conversation."""
     if UNSUPPORTED not in record:
         return set()
-    whole = [one for one in _entry(record).scores if one.turn is None and one.state == "scored"]
+    whole = [score for score in _entry(record).scores if score.turn is None and score.state == "scored"]
     return {one.name for one in whole if f'"{UNSUPPORTED}":' in (one.extra or "")}
 
 
@@ -214,7 +214,7 @@ def _breaches(record: str) -> dict[str, tuple[BreachKind, ...]]:
 
 def _spoiled(record: str) -> set[str]:
     """Return the graders whose scores the tester spoiled."""
-    return {one.name for one in _entry(record).scores if one.turn is None and by_tester(one.failure)}
+    return {score.name for score in _entry(record).scores if score.turn is None and by_tester(score.failure)}
 
 
 def _score_row(key: AttemptKey, name: str, one: Mapping[str, Any], spoiled: bool) -> ScoreRow:

@@ -289,7 +289,7 @@ class _Files:
     def keep(self, problems: Sequence[RowProblem]) -> None:
         """Keep problems of rows, whole or not at all."""
         beside = self._path(".problems.part")
-        beside.write_text(json.dumps([one.model_dump() for one in problems]), "utf-8")
+        beside.write_text(json.dumps([problem.model_dump() for problem in problems]), "utf-8")
         os.replace(beside, self._path(".problems"))
 
     def ready(self) -> Path:
@@ -299,7 +299,7 @@ class _Files:
             return self.rows
         usable = self._path(f".usable{self.part.file.suffix}")
         if not usable.exists():
-            write_without(self.rows, {one.row - self.part.piece.first for one in problems}, usable)
+            write_without(self.rows, {problem.row - self.part.piece.first for problem in problems}, usable)
         return usable
 
     def remove(self) -> None:

@@ -18,7 +18,7 @@ from vivavoce.exchange.openai_tuning import fits_none
 
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
     for _, messages in good(rows, loss):
-        told = [text_of(one.get("content")) for one in messages if one["role"] in ("system", "developer")]
+        told = [text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")]
         said = list(_texts(messages, loss))
         while said and said[0]["role"] == "assistant":
             loss.dropped("words of the assistant before the user's first")

@@ -37,7 +37,7 @@ def _write_pairs(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
 
 
 def _instruction(messages: list[Message], key: str, role: str | None = None) -> Row:
-    told = [text_of(one.get("content")) for one in messages if one["role"] in ("system", "developer")]
+    told = [text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")]
     if not told:
         return {}
     return {key: {**({"role": role} if role else {}), "parts": [{"text": "\n\n".join(told)}]}}

@@ -258,7 +258,7 @@ def _are_sessions(value: Any) -> bool:
     if not isinstance(value, list):
         return False
     sessions = cast("list[Any]", value)
-    return bool(sessions) and all(isinstance(one, Mapping) and is_native(one) for one in sessions)
+    return bool(sessions) and all(isinstance(session, Mapping) and is_native(session) for session in sessions)
 
 
 def is_native_message(value: Any) -> bool:

@@ -55,7 +55,7 @@ def step_of(span: Row, loss: Loss) -> Step:
     if kind == "retrieval":
         found = fields_in(tree.get("retrieval")).get("documents")
         documents = _listed(found) or _listed(fields_in(tree.get("reranker")).get("output_documents"))
-        texts = (fields_in(one.get("document")).get("content") for one in documents)
+        texts = (fields_in(document.get("document")).get("content") for document in documents)
         step.passages = [text for text in texts if isinstance(text, str)]
     step.about = _about(span, known)
     return step

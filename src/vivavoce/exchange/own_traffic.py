@@ -81,4 +81,4 @@ def _ids() -> tuple[str, str]:
 
 def is_own(trace: str, *attributes: Mapping[str, Any]) -> bool:
     """Return whether a span belongs to a test: by the id of its trace, its attributes or those of its resource."""
-    return trace.startswith(PREFIX) or any(one.get(key) for one in attributes for key in _ATTRIBUTES)
+    return trace.startswith(PREFIX) or any(attribute.get(key) for attribute in attributes for key in _ATTRIBUTES)

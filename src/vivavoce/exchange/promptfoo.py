@@ -86,7 +86,9 @@ def _asked(raw: Any) -> list[Message]:
     except ValueError:
         chat = None
     messages = [mapping_of(one) for one in cast("list[Any]", chat)] if isinstance(chat, list) else []
-    if messages and all(one.get("role") in _ROLES and isinstance(one.get("content"), str) for one in messages):
+    if messages and all(
+        message.get("role") in _ROLES and isinstance(message.get("content"), str) for message in messages
+    ):
         return messages
     return [{"role": "user", "content": text}]
 

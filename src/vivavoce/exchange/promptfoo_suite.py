@@ -328,8 +328,8 @@ def _prompt(label: str, text: str, loss: Loss) -> Prompt:
     messages = _messages(text)
     if messages is None:
         return Prompt(label, text)
-    system = [str(one.get("content")) for one in messages if one.get("role") == "system"]
-    others = [one for one in messages if one.get("role") != "system"]
+    system = [str(message.get("content")) for message in messages if message.get("role") == "system"]
+    others = [message for message in messages if message.get("role") != "system"]
     if len(others) > 1:
         loss.dropped(f"messages before the user's last in prompt '{label}'", count=len(others) - 1)
     return Prompt(label, str(others[-1].get("content")) if others else "", "\n\n".join(system) or None)

@@ -75,7 +75,7 @@ def _fits(record: Record) -> bool:
     if not isinstance(said, list):
         return isinstance(row.get("question"), str) and "answer" in row and _is_list(row.get("contexts"))
     messages = [fields_in(one) for one in cast("list[Any]", said)]
-    return all("content" in one for one in messages) and any(_is_message(one) for one in messages)
+    return all("content" in message for message in messages) and any(_is_message(message) for message in messages)
 
 
 def _is_list(value: Any) -> bool:

@@ -254,7 +254,7 @@ def _is_nested(name: str, value: Any) -> bool:
     if isinstance(value, dict):
         return name not in _WHOLE
     items = cast("list[Any]", value) if isinstance(value, list) and name not in _WHOLE else []
-    return bool(items) and all(isinstance(one, dict) for one in items)
+    return bool(items) and all(isinstance(item, dict) for item in items)
 
 
 def _members(before: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -58,7 +58,7 @@ def find_files(pattern: str) -> list[FoundFile]:
         else:
             selector = load_extra("pyarrow.fs", "reading files").FileSelector
             infos = system.get_file_info(selector(root or "/", allow_not_found=True, recursive=True))
-        fitting = [one for one in infos if one.is_file and (root is None or _fits(one.path, path))]
+        fitting = [info for info in infos if info.is_file and (root is None or _fits(info.path, path))]
     if not fitting:
         raise UsageError(f"{pattern}: there is no such file")
     start = place[: len(place) - len(path)] if is_address(place) else ""

@@ -67,7 +67,7 @@ def _compared(recorded: RecordedConversation, held: Trajectory) -> Compared:
 
 def _in_turn(turn: Turn, reply: RecordedReply) -> tuple[DifferenceKind, str] | None:
     """Return in what a turn differs from the recorded one, in words; None where it does not, or was not answered."""
-    said = next((one.content for one in turn.messages if one.role == "user"), None)
+    said = next((message.content for message in turn.messages if message.role == "user"), None)
     if not same_words(said, reply.said):
         return "said", f"the user says {_beside(_text(said), _text(reply.said))}"
     if turn.failure is not None:
@@ -117,7 +117,7 @@ def _results_differ(new: Sequence[AnyMessage], old: Sequence[AnyMessage]) -> str
 
 def covered(recorded: RecordedConversation, held: Trajectory) -> CallsCovered:
     """Return how a recording covers the calls of a conversation."""
-    by = [(one.metadata or {}).get("answered_by") for one in held.messages if isinstance(one, ToolMessage)]
+    by = [(message.metadata or {}).get("answered_by") for message in held.messages if isinstance(message, ToolMessage)]
     unused = _without(tool_calls(recorded.messages), tool_calls(held.messages))
     missed = held.failure is not None and held.failure.kind == UNRECORDED
     return CallsCovered(
@@ -131,7 +131,7 @@ def covered(recorded: RecordedConversation, held: Trajectory) -> CallsCovered:
 
 def _ordered(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     """Return the calls in order, those of one message sorted."""
-    steps = [list(one.tool_calls or ()) for one in messages if isinstance(one, AIMessage)]
+    steps = [list(message.tool_calls or ()) for message in messages if isinstance(message, AIMessage)]
     return [call for step in steps for call in sorted(step, key=_shown)]
 
 
@@ -217,7 +217,7 @@ class AsRecordedGrader(Grader):
     def verdicts(self, sample: Sample) -> int:
         """Return how many judge verdicts the recorded side of a sample needs at most: those of one turn, or of all."""
         graders = () if self.beside is None else self.beside.graders
-        needed = ((one, one.verdicts(sample)) for one in graders)
+        needed = ((grader, grader.verdicts(sample)) for grader in graders)
         return sum(min(n, one.once + one.each_turn) if one.per_turn(sample) else n for one, n in needed)
 
     async def grade(self, sample: Sample, trajectory: Trajectory, trial: int = 0) -> Score:
@@ -300,7 +300,7 @@ def as_recorded(
 
     What those say is kept with the score, so their fingerprints are part of its own.
     """
-    prints = [AS_RECORDED, content, [one.fingerprint for one in graders]]
+    prints = [AS_RECORDED, content, [grader.fingerprint for grader in graders]]
     return AsRecordedGrader(
         name,
         last_assistant,
@@ -308,7 +308,7 @@ def as_recorded(
         "conversation",
         fingerprint(prints),
         label=label,
-        waits=any(one.waits for one in graders),
+        waits=any(grader.waits for grader in graders),
         beside=_Beside(recording, graders),
     )
 

@@ -265,6 +265,7 @@ def _moved(result: MetricResult, turns: int) -> MetricResult:
         return tuple(one.model_copy(update={"turn": moved(one.turn)}) for one in shown)
 
     findings = tuple(
-        one.model_copy(update={"turn": moved(one.turn), "evidence": evidence(one.evidence)}) for one in result.findings
+        finding.model_copy(update={"turn": moved(finding.turn), "evidence": evidence(finding.evidence)})
+        for finding in result.findings
     )
     return result.model_copy(update={"findings": findings, "other_evidence": evidence(result.other_evidence)})

@@ -130,7 +130,7 @@ class Calls(Assertion):
 
     @model_validator(mode="after")
     def _agents_beside_others(self) -> Self:
-        if self.mode != "superset" and any(one.agent for one in self.calls):
+        if self.mode != "superset" and any(call.agent for call in self.calls):
             raise ValueError(
                 f"an agent's call can be among other calls; leave out mode, or write rules; got {self.mode}"
             )
@@ -143,7 +143,7 @@ class Calls(Assertion):
             return "calls no tool"
         how = f" that {self.outcome}" if self.outcome else ""
         how += "" if self.mode == "superset" else f" ({self.mode})"
-        return f"calls {', '.join(one.wording for one in self.calls)}{how}"
+        return f"calls {', '.join(call.wording for call in self.calls)}{how}"
 
     def held(self, scene: Scene) -> Held:
         """Match the calls."""
@@ -212,7 +212,7 @@ class Calls(Assertion):
 
     def _left_out(self, scene: Scene) -> Iterator[str]:
         """Yield for each call of a wanted tool that does not count why it does not."""
-        names = {one.name for one in self.calls}
+        names = {call.name for call in self.calls}
         for record in scene.records:
             if record.call.name in names and not self._counts(record):
                 yield f"{_shown(record.call)} does not count: {_why(record)}"
@@ -277,8 +277,8 @@ class NoCall(Assertion):
 def _by_agent(calls: Sequence[WantedCall]) -> list[tuple[str | None, list[WantedCall]]]:
     """Return the calls that are wanted of each agent, and of whichever; one group where none are."""
     groups = defaultdict[str | None, list[WantedCall]](list)
-    for one in calls:
-        groups[one.agent].append(one)
+    for call in calls:
+        groups[call.agent].append(call)
     return list(groups.items()) or [(None, [])]
 
 

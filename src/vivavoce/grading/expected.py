@@ -100,9 +100,9 @@ class Either(Assertion):
             GraderFault: one cannot be decided, and no other holds.
         """
         results = [held for _, held in decided(self.any, lambda one: one.held(scene), lambda held: held.passed)]
-        passed = any(one.passed for one in results)
-        found = "" if passed else " and ".join(one.found for one in results)
-        return Held(passed, max(one.value for one in results), found)
+        passed = any(result.passed for result in results)
+        found = "" if passed else " and ".join(result.found for result in results)
+        return Held(passed, max(result.value for result in results), found)
 
     def objection(self, scene: Scene) -> str:
         """Say which of them cannot be said not to hold; empty where none holds.
@@ -308,7 +308,7 @@ class Expected(NamedTuple):
 
 def _tools(assertion: Assertion) -> Iterator[str]:
     if isinstance(assertion, Calls):
-        yield from (one.name for one in assertion.calls)
+        yield from (call.name for call in assertion.calls)
     elif isinstance(assertion, NoCall) and assertion.no_call is not True:
         yield from (one.name for one in assertion.no_call)
     for part in assertion.parts:

@@ -124,9 +124,9 @@ class Threshold:
         if not samples:
             return None
         known = Possible.only(Fraction(0))
-        for one in samples:
-            trials = one.scored + one.errors
-            open_to = {chance(one.passed + more, trials, k) for more in range(one.errors + 1)}
+        for sample in samples:
+            trials = sample.scored + sample.errors
+            open_to = {chance(sample.passed + more, trials, k) for more in range(sample.errors + 1)}
             known = known.plus(self._among(open_to))
         return known.times(Fraction(1, len(samples)))
 
@@ -140,7 +140,9 @@ class Threshold:
         samples = [one for one in scores.by_sample() if one.scored >= k]
         if not samples:
             return None
-        return self._mean([chance(one.passed, one.scored, k) for one in samples], [one.sample_id for one in samples])
+        return self._mean(
+            [chance(sample.passed, sample.scored, k) for sample in samples], [sample.sample_id for sample in samples]
+        )
 
     def passing(self, scores: Scores) -> Sequence[bool]:
         """Return for each score whether it is on the side that `accuracy` counts."""
@@ -358,10 +360,10 @@ class SamplesGate:
     def _decide(self, found: Scores) -> GateResult:
         found = replace(found, missing=(*found.missing, *found.allowed), allowed=())
         samples = found.by_sample()
-        missed = [one for one in samples if self._missed(one)]
+        missed = [sample for sample in samples if self._missed(sample)]
         open_to_more = self.undecided(found) if self.most is not None else ()
-        unknown = [one for one in samples if one.passed < self.min_pass <= one.passed + one.errors]
-        unknown = [one for one in samples if one.sample_id in open_to_more] or unknown
+        unknown = [sample for sample in samples if sample.passed < self.min_pass <= sample.passed + sample.errors]
+        unknown = [sample for sample in samples if sample.sample_id in open_to_more] or unknown
         if not missed and (unmet := self._too_short(found)):
             return unmet
         verdict: Verdict = "fail" if missed else "inconclusive" if unknown else "pass"
@@ -573,16 +575,16 @@ def _too_spoiled(key: str, scores: Scores, spoilable: ErrorLimit | None) -> Gate
 
 def _with_tester_errors(result: GateResult, *scores: Scores) -> GateResult:
     """Return a result whose reasons say how many of their errors the tester made."""
-    spoiled = sum(len(one.spoiled) for one in scores)
+    spoiled = sum(len(score.spoiled) for score in scores)
     if not spoiled:
         return result
-    reasons = (one.model_copy(update={"tester_errors": min(spoiled, one.errors)}) for one in result.reasons)
+    reasons = (reason.model_copy(update={"tester_errors": min(spoiled, reason.errors)}) for reason in result.reasons)
     return GateResult(result.verdict, tuple(reasons))
 
 
 def _with_failed_errors(result: GateResult, *scores: Scores) -> GateResult:
     """Return a result whose reasons say how many errors the gate counted as failures."""
-    errors = sum(len(one.missing) + len(one.allowed) for one in scores)
+    errors = sum(len(score.missing) + len(score.allowed) for score in scores)
     if not errors:
         return result
     update = {"errors": errors, "errors_fail": True}

@@ -281,7 +281,7 @@ def needs_threshold(name: str, metric: str = "…") -> str:
 
 def with_answer(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
     """Return the messages of a conversation without those of the assistant and its tools, then a text as the answer."""
-    return [*(one for one in messages if one.role not in ("assistant", "tool")), AIMessage(content=text)]
+    return [*(message for message in messages if message.role not in ("assistant", "tool")), AIMessage(content=text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,7 @@ def extracted(metric: BaseMultiTurnMetric, how: Choice, base: Path) -> Extracted
 def mean_that_passes(config: MetricConfig) -> float:
     """Return the value, 0 to 1, from which a mean over turns passes: that of the lowest passing score."""
     if config.score_type == "categorical":
-        passing = [config.normalised(one) for one in config.passing_categories]
+        passing = [config.normalised(passing_category) for passing_category in config.passing_categories]
         return min((value for value in passing if value is not None), default=PASSING)
     value = None if config.threshold is None else config.normalised(config.threshold)
     return PASSING if value is None else value
@@ -364,7 +364,7 @@ def metric_grader(
         return replace(made, label=label, fingerprint=_fingerprint(metric, written_in))
     measuring = MetricScore(metric, by_threshold)
     judged_metrics = [one for one in asking(metric) if one.model is not None]
-    each_turn = sum(_calls(one) for one in judged_metrics if not _is_whole(one))
+    each_turn = sum(_calls(judged_metric) for judged_metric in judged_metrics if not _is_whole(judged_metric))
     return Grader(
         name,
         last_assistant,
@@ -375,7 +375,7 @@ def metric_grader(
         unmet=measuring.unmet,
         label=label,
         judged=bool(judged_metrics),
-        once=sum(_calls(one) for one in judged_metrics if _is_whole(one)),
+        once=sum(_calls(judged_metric) for judged_metric in judged_metrics if _is_whole(judged_metric)),
         each_turn=each_turn,
         waits=metric.waits,
         severity="fail" if isinstance(metric, RuleMetric) else None,

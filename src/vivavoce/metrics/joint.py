@@ -282,11 +282,13 @@ def _parted(members: Sequence[_Member]) -> tuple[Sequence[_Member], Sequence[_Me
     The latter have no question, have later ones that depend on the first answer, or ask another judge than the first.
     """
     together = [
-        one
-        for one in members
-        if one.ask.questions and not one.ask.leads and identity_of(one.ask.model) == identity_of(members[0].ask.model)
+        member
+        for member in members
+        if member.ask.questions
+        and not member.ask.leads
+        and identity_of(member.ask.model) == identity_of(members[0].ask.model)
     ]
-    return (together, [one for one in members if one not in together]) if len(together) > 1 else ([], members)
+    return (together, [member for member in members if member not in together]) if len(together) > 1 else ([], members)
 
 
 def _joinable(metric: BaseMultiTurnMetric) -> tuple[BaseMultiTurnMetric, Manner]:

@@ -190,7 +190,7 @@ class JudgedMetric(StepwiseMetric):
 
         A metric that does not say otherwise passes only with all its findings as they are.
         """
-        unchanged = [one.state for one in findings] == [one.state for one in verdict.findings]
+        unchanged = [finding.state for finding in findings] == [finding.state for finding in verdict.findings]
         return unchanged and verdict.score is not None and self.config.passes(verdict.score) is not False
 
     def conclude(self, verdict: Verdict, checker: Checker) -> Verdict:
@@ -202,10 +202,12 @@ class JudgedMetric(StepwiseMetric):
         doubtful = unsupported_findings(verdict.findings, self.evidence_rule, checker)
         if not doubtful:
             return verdict
-        worst = [changed(one, {"state": "fail"}) if one in doubtful else one for one in verdict.findings]
+        worst = [
+            changed(finding, {"state": "fail"}) if finding in doubtful else finding for finding in verdict.findings
+        ]
         best = [
-            changed(one, {"state": "pass"}) if one in doubtful and one.state == "fail" else one
-            for one in verdict.findings
+            changed(finding, {"state": "pass"}) if finding in doubtful and finding.state == "fail" else finding
+            for finding in verdict.findings
         ]
         if self.passes(verdict, worst) != self.passes(verdict, best):
             claim = claim_of(doubtful[0], self.evidence_rule)
@@ -223,7 +225,7 @@ class JudgedMetric(StepwiseMetric):
             verdict = self.vote(answer)
         except ModelFault:  # whoever reads the answer next reports it
             return None
-        claims = [claim for one in verdict.findings if (claim := claim_of(one, self.evidence_rule)) is not None]
+        claims = [claim for finding in verdict.findings if (claim := claim_of(finding, self.evidence_rule)) is not None]
         unsupported = [one for one in (*claims, *self.claims(verdict)) if not one.is_supported(checker)]
         if unsupported:
             return question.repaired(answer.reply, repair_request(unsupported, checker))

@@ -269,9 +269,9 @@ class Confirmed(Composition):
         return reaches(result.value, self.passing)
 
     def _decided(self, opinions: Sequence[MetricResult]) -> MetricResult:
-        passes = [one for one in opinions if one.state == "scored" and self._passes(one)]
-        fails = [one for one in opinions if one.state == "scored" and self._passes(one) is False]
-        broken = [one for one in opinions if one.state == "error"]
+        passes = [opinion for opinion in opinions if opinion.state == "scored" and self._passes(opinion)]
+        fails = [opinion for opinion in opinions if opinion.state == "scored" and self._passes(opinion) is False]
+        broken = [opinion for opinion in opinions if opinion.state == "error"]
         at_best = self._stands(len(passes) + len(broken), len(fails))
         stands = self._stands(len(passes), len(fails) + len(broken))
         if at_best != stands:

@@ -155,7 +155,7 @@ class Transcript:
 
     def _passed_to(self, name: str, *, acts: bool = True) -> Iterator[str]:
         """Yield the line that says that an agent follows another one; what it does, its later messages show."""
-        if acts and all(key_of(one) != key_of(name) for one in self.agents):
+        if acts and all(key_of(agent) != key_of(name) for agent in self.agents):
             self.agents.append(name)
         if self._acting and key_of(self._acting) != key_of(name):
             yield f"handoff: {named(self._acting)} to {named(name)}\n"

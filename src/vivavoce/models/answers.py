@@ -288,7 +288,7 @@ class _Fitting:
             if isinstance(reference := part.get("$ref"), str):
                 schema = self._at(reference)
             elif choices := part.get("anyOf"):
-                others = [one for one in choices if one != {"type": "null"}]
+                others = [choice for choice in choices if choice != {"type": "null"}]
                 schema = others[0] if len(others) == 1 else None
             else:
                 return part

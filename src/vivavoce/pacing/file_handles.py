@@ -66,5 +66,5 @@ def few_handles_note(concurrency: int) -> str | None:
     fewer = affordable(concurrency)
     if fewer == concurrency:
         return None
-    times = "1 conversation is" if fewer == 1 else f"{fewer} conversations are"
+    times = "1 conversation runs" if fewer == 1 else f"{fewer} conversations run"
     return f"only {handle_limit()} files may be open at a time, so at most {times} at a time; see ulimit -n"

@@ -299,7 +299,9 @@ def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTur
     """
     chosen = options.get("goal_metric")
     metrics = choose(options.get("evaluation_metrics") or (), judge)
-    among = next((one for one in metrics if one.name == GOAL and isinstance(one, GoalAchievementJudge)), None)
+    among = next(
+        (metric for metric in metrics if metric.name == GOAL and isinstance(metric, GoalAchievementJudge)), None
+    )
     if among is None:
         return _goal(chosen, judge), metrics
     judged = with_judges(among, lambda own: own or judge)
@@ -309,7 +311,7 @@ def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTur
             f"two metrics judge the goal: {goal.name} as goal_metric, and {among.name} in evaluation_metrics, where a "
             "preset has one; leave one of them out"
         )
-    return goal, [one for one in metrics if one is not among]
+    return goal, [metric for metric in metrics if metric is not among]
 
 
 def _goal(chosen: GoalMetric | None, judge: Model) -> BaseMultiTurnMetric:

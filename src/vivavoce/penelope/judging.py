@@ -213,7 +213,7 @@ class Judges:
     async def _contested(self, state: TestState, goal: MetricResult, contract: MetricResult) -> MetricResult:
         """Return the second answer about an attack that is said to have succeeded while a rule about it was kept."""
         attack = self.panel.attack
-        rule = next(one.what for one in contract.findings if _is_about(one, state.context.goal))
+        rule = next(finding.what for finding in contract.findings if _is_about(finding, state.context.goal))
         reading = self._grown(state).reading
         contested = reading.knowing(context={**(reading.metric_input.context or {}), CONTESTED: rule})
         second = await self._asked_again(GOAL, attack, contested, state)
@@ -259,7 +259,11 @@ class Judges:
         if result.state != "scored":
             return result
         latest = false_statements_of(result.findings)
-        earlier = [one for one in self._false_statements if not any(_same_statement(one, other) for other in latest)]
+        earlier = [
+            false_statement
+            for false_statement in self._false_statements
+            if not any(_same_statement(false_statement, other) for other in latest)
+        ]
         self._false_statements = (*earlier, *latest)
         outcomes = [finding for finding in result.findings if finding.kind == CRITERION]
         self._earlier = tuple({_wording(one): one for one in (*self._earlier, *outcomes, *latest)}.values())

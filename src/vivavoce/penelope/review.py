@@ -300,13 +300,13 @@ class TesterReview(JudgedMetric):
                 "without it? Then the brief contradicts itself, and that is the obstacle."
             )
         is_open = _tester_left(known, question.piece) and last_reply.rstrip().endswith(_QUESTION_MARKS)
-        if is_open and verdict.score and not any(one.state == "fail" for one in obstacles):
+        if is_open and verdict.score and not any(obstacle.state == "fail" for obstacle in obstacles):
             doubts.append(
                 "Does the assistant's last message ask for something that the user could have told: "
                 f"{quoted(last_reply[-_SHOWN:])}? Then stopped_early is a decisive fault. An offer of more "
                 "help asks for nothing."
             )
-        if any(_is_excuse(one) for one in obstacles) and not only_refuses_or_promises(last_reply):
+        if any(_is_excuse(obstacle) for obstacle in obstacles) and not only_refuses_or_promises(last_reply):
             doubts.append(
                 f"Does the assistant say that it did what the goal asks for: {quoted(last_reply[-_SHOWN:])}? An "
                 "assistant that says so without having done it is not excused: then the obstacle is none."

@@ -132,7 +132,9 @@ class Memory:
         self.native = False
         self.brief = brief
         for entries in self._turns:
-            entries[:] = [one for one in entries if isinstance(one, HumanMessage) or one.assistant_message.tool_calls]
+            entries[:] = [
+                entry for entry in entries if isinstance(entry, HumanMessage) or entry.assistant_message.tool_calls
+            ]
         self._rewrite()
 
     def _add(self, entry: HumanMessage | Step) -> None:

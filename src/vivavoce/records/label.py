@@ -283,7 +283,7 @@ class Calibration(BaseModel):
     @property
     def drawn(self) -> list[LabelledVerdict]:
         """The labels from which rates can be estimated."""
-        return [one for one in self.labels if one.drawn is not None]
+        return [label for label in self.labels if label.drawn is not None]
 
 
 class CorrectedRate(BaseModel):

@@ -105,7 +105,9 @@ class RecordedReply(_Line):
     def _one_outcome(self) -> Self:
         if bool(self.messages) == (self.error is not None):
             raise ValueError("needs either messages or error")
-        if wrong := next((one.role for one in self.messages if not isinstance(one, AIMessage | ToolMessage)), None):
+        if wrong := next(
+            (message.role for message in self.messages if not isinstance(message, AIMessage | ToolMessage)), None
+        ):
             raise ValueError(f"messages: a reply has messages of assistant and tools, got one of {wrong}")
         return self
 
@@ -130,7 +132,7 @@ class RecordedConversation:
     @property
     def answered(self) -> int:
         """How many turns the target answered; a log may end with words of the user, and a turn with an error."""
-        return sum(one.error is None for one in self.turns)
+        return sum(turn.error is None for turn in self.turns)
 
     @property
     def messages(self) -> list[AnyMessage]:
@@ -151,8 +153,8 @@ class Recording:
     def conversations(self) -> Mapping[str, Sequence[RecordedConversation]]:
         """The conversations of each row, in the order of the file."""
         turns: dict[tuple[str, str, int], list[RecordedReply]] = {}
-        for one in self.replies:
-            turns.setdefault((one.sample, one.target, one.trial), []).append(one)
+        for reply in self.replies:
+            turns.setdefault((reply.sample, reply.target, reply.trial), []).append(reply)
         found: dict[str, list[RecordedConversation]] = {}
         for key, replies in turns.items():
             found.setdefault(key[0], []).append(RecordedConversation(*key, replies))

@@ -115,8 +115,8 @@ class JudgeExchange(BaseModel):
     def about(self, turn: int) -> JudgeExchange:
         """Return the calls about a turn, counted from 0."""
         chosen = [
-            one
-            for one in self.calls
-            if (one.first_turn or 0) <= turn <= (turn if one.last_turn is None else one.last_turn)
+            call
+            for call in self.calls
+            if (call.first_turn or 0) <= turn <= (turn if call.last_turn is None else call.last_turn)
         ]
         return self.model_copy(update={"calls": chosen})

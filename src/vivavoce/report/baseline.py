@@ -55,7 +55,7 @@ class Baseline(BaseModel):
     @property
     def side(self) -> GradedSide:
         """The baseline as a side of a comparison."""
-        samples, targets, scenarios = ([getattr(one, name) for one in self.attempts] for name in _COLUMNS)
+        samples, targets, scenarios = ([getattr(attempt, name) for attempt in self.attempts] for name in _COLUMNS)
         graders = {name: _scores(name, self.attempts) for name in self.graders}
         return side_of(self.origin, ScenarioScores(samples, targets, scenarios, graders))
 
@@ -99,7 +99,7 @@ def read_baseline(path: Path) -> Baseline:
         raise UsageError(f"{path} is not a baseline: {place or 'the file'}: {first['msg']}; {MAKE_ONE}") from error
     except ValueError as error:
         raise UsageError(f"{path} is not a baseline: it is not JSON ({error}); {MAKE_ONE}") from error
-    unknown = next((name for one in found.attempts for name in one.scores if name not in found.graders), None)
+    unknown = next((name for attempt in found.attempts for name in attempt.scores if name not in found.graders), None)
     if unknown is not None:
         raise UsageError(f"{path} is not a baseline: it has scores of '{unknown}', which is not among its graders")
     return found

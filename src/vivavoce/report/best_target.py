@@ -38,7 +38,7 @@ class Standing:
         if not self.differences:
             return "no best target: the run does not say how targets differ sample by sample"
         rivals = self.rivals[1:]
-        if all(one.low is None for one in self.differences if one.other in rivals):
+        if all(difference.low is None for difference in self.differences if difference.other in rivals):
             return "no best target: a single common sample is not enough"
         are = "is" if len(rivals) == 1 else "are"
         return f"no best target: on the same samples {listed(rivals)} {are} not clearly below {self.rivals[0]}"
@@ -64,21 +64,21 @@ def standings(summary: Summary) -> list[Standing]:
     """Return what each grader says of the targets of a run; nothing for a single target, or before the run ended."""
     if summary.stopped is not None or len(target_names(summary)) < 2:
         return []
-    names = dict.fromkeys(one.name for one in summary.graders)
+    names = dict.fromkeys(grader.name for grader in summary.graders)
     return [_standing(name, summary) for name in names]
 
 
 def target_names(summary: Summary) -> list[str]:
     """Return the targets of a run, in the order of its plan."""
-    return list(dict.fromkeys(one.target for one in summary.graders))
+    return list(dict.fromkeys(grader.target for grader in summary.graders))
 
 
 def _standing(name: str, summary: Summary) -> Standing:
-    graded = [one for one in summary.graders if one.name == name]
+    graded = [grader for grader in summary.graders if grader.name == name]
     with_mean = [one for one in graded if one.mean is not None]
     scored = tuple(sorted(with_mean, key=lambda one: one.mean or 0.0, reverse=True))
-    differences = tuple(one for one in summary.differences if one.grader == name)
-    below = {one.other for one in differences if one.low is not None and one.low > 0}
+    differences = tuple(difference for difference in summary.differences if difference.grader == name)
+    below = {difference.other for difference in differences if difference.low is not None and difference.low > 0}
     rivals = tuple(one.target for one in scored if one.target not in below)
     best = rivals[0] if len(rivals) == 1 < len(scored) else None
     unscored = tuple(one.target for one in graded if one.mean is None)

@@ -98,7 +98,7 @@ def find_conversation(store: Store, name: str, target: str | None = None) -> tup
     outcomes = list(store.outcomes(store.grading(run.id).id, sample_id=sample))
     if not outcomes:
         raise NotFound("sample", sample, within=f"run {run.id}", known={key.sample_id for key in store.done(run.id)})
-    keys = [one.attempt.key for one in outcomes]
+    keys = [outcome.attempt.key for outcome in outcomes]
     chosen = [
         one
         for one, key in zip(outcomes, keys, strict=True)

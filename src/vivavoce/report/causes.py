@@ -103,7 +103,7 @@ def _of_score(name: str, score: Score, agents: Agents, seen: set[Failure]) -> It
             yield Cause("error", name, score.turn, "", "", score.reason or "it has no score")
         yield from _broken(name, score.turn, score.failure, seen)
     elif state == "fail" and not turns:
-        bad = [one for one in score.findings if one.state == "fail"]
+        bad = [finding for finding in score.findings if finding.state == "fail"]
         why = score.reason or _plain(score)
         rest = "" if bad and _restates(why, bad[0]) else why
         for place, one in enumerate(bad):

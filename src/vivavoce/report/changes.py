@@ -65,7 +65,7 @@ class Change(BaseModel):
         """What changed, in words."""
         subject = SUBJECTS[self.kind].removeprefix("the ")
         subject = subject if self.kind == "version" else subject.capitalize()
-        if any(one.name == _UNKNOWN for one in self.differences):
+        if any(difference.name == _UNKNOWN for difference in self.differences):
             return "It is unknown whether the metric was the same before"
         return f"{subject} changed: {self.phrases or 'its prompt, code or judge; the suite has not changed'}"
 
@@ -73,13 +73,13 @@ class Change(BaseModel):
     def phrases(self) -> str:
         """The settings that differ, in words; empty if only a hash differs."""
         more = len(self.differences) - SHOWN
-        listed = ", ".join(_phrase(one, self.kind) for one in self.differences[:SHOWN])
+        listed = ", ".join(_phrase(difference, self.kind) for difference in self.differences[:SHOWN])
         return f"{listed}{f' and {more} more' if more > 0 else ''}"
 
     @property
     def brief(self) -> str:
         """What changed, in a word or two."""
-        values = {one.name.rpartition(".")[2]: one.after for one in self.differences}
+        values = {difference.name.rpartition(".")[2]: difference.after for difference in self.differences}
         if self.kind == "metric":
             return "judge" if "model" in values else "metric"
         if self.kind == "version":
@@ -140,7 +140,7 @@ def _target(before: Graded, after: Graded, names: tuple[str | None, str | None])
 def _target_called(spec: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     """Return the only target of a suite, of several the one that goes by a name."""
     targets = described_targets(spec)
-    named = targets if len(targets) < 2 else [one for one in targets if name in target_names(one)]
+    named = targets if len(targets) < 2 else [target for target in targets if name in target_names(target)]
     return named[0] if named else {}
 
 
@@ -161,7 +161,7 @@ def _chosen(side: Graded) -> dict[str, Any]:
     summary = (side.grading and side.grading.summary) or {}
     ended = side.run.status == "finished" and summary.get("stopped") is None
     graders = cast("list[dict[str, Any]]", summary.get("graders") or [])
-    targets = {one["target"] for one in graders}
+    targets = {grader["target"] for grader in graders}
     return {
         **{name: value for name, value in _part(spec, "dataset").items() if name != "rows"},
         "contents": _hash(options.get("dataset")),

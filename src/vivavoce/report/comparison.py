@@ -236,7 +236,7 @@ class Comparison(Tabular, Compared):
     @property
     def same(self) -> bool:
         """Whether both sides are the same scores."""
-        return self.grading_a == self.grading_b and all(one.target_a == one.target_b for one in self.targets)
+        return self.grading_a == self.grading_b and all(target.target_a == target.target_b for target in self.targets)
 
 
 _TARGETS = {"run_a": "string", "run_b": "string", "target_a": "string", "target_b": "string", "grader": "string"}
@@ -268,10 +268,10 @@ def comparison_table(found: Comparison, name: str) -> Table:
     """Return a table of a comparison: `graders` or `changes`."""
     make, types = (_grader, _GRADERS) if name == "graders" else (_changes, _CHANGES)
     rows = (
-        {**_runs(found, target), "grader": one.name, **row}
+        {**_runs(found, target), "grader": grader.name, **row}
         for target in found.targets
-        for one in target.graders
-        for row in make(one)
+        for grader in target.graders
+        for row in make(grader)
     )
     return table_of(rows, types)
 
@@ -360,7 +360,7 @@ def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
 
     For graded scores it is an upper limit, for changes of whole samples from one end of the scale to the other.
     """
-    same = [one for one in graders if one.reading == "same"]
+    same = [grader for grader in graders if grader.reading == "same"]
     by = [(one.graded, f"{safe(one.name)} by {one.detectable:.2g}") for one in same if one.detectable is not None]
     for graded, share in ((False, f"{POWER:.0%}"), (True, f"at least {POWER:.0%}")):
         if changes := [text for each, text in by if each == graded]:
@@ -375,11 +375,12 @@ def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
 def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
     """Return in a sentence where counts of samples alone say otherwise than the means; None where they never do."""
     by = [
-        f"{safe(one.name)} has {one.wins:,} better and {one.losses:,} worse (sign test: p {p_text(one.sign_p_value)})"
-        for one in graders
-        if one.p_value is not None
-        and one.sign_p_value is not None
-        and (one.p_value <= 1 - one.level) != (one.sign_p_value <= 1 - one.level)
+        f"{safe(grader.name)} has {grader.wins:,} better and {grader.losses:,} worse "
+        f"(sign test: p {p_text(grader.sign_p_value)})"
+        for grader in graders
+        if grader.p_value is not None
+        and grader.sign_p_value is not None
+        and (grader.p_value <= 1 - grader.level) != (grader.sign_p_value <= 1 - grader.level)
     ]
     if not by:
         return None

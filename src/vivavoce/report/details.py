@@ -120,8 +120,8 @@ def tags_line(summary: Summary) -> str:
 
 def skip_lines(summary: Summary) -> list[str]:
     """Return for each grader that did not apply to every conversation how many it skipped, and why."""
-    several = len({one.target for one in summary.graders}) > 1
-    return [f"{one.name}{f' of {one.target}' if several else ''} skipped {skip_text(one)}" for one in summary.skips]
+    several = len({grader.target for grader in summary.graders}) > 1
+    return [f"{skip.name}{f' of {skip.target}' if several else ''} skipped {skip_text(skip)}" for skip in summary.skips]
 
 
 def skip_text(one: SkipSummary) -> str:
@@ -254,12 +254,12 @@ def range_text(measured: MeasurementSummary) -> str:
 def measured_lines(summary: Summary) -> Iterator[str]:
     """Yield a sentence for each grader that measures: the mean, the lowest and the highest number."""
     several = len(target_names(summary)) > 1
-    for one in summary.graders:
-        if one.measured is not None:
-            name = safe(f"{one.name} of {one.target}" if several else one.name)
+    for grader in summary.graders:
+        if grader.measured is not None:
+            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
             yield (
-                f"{name} measures: mean {measured_text(one.measured.mean)}, from {range_text(one.measured)}, "
-                f"over {count(one.measured.n, 'conversation')}; without a threshold, nothing passes or fails"
+                f"{name} measures: mean {measured_text(grader.measured.mean)}, from {range_text(grader.measured)}, "
+                f"over {count(grader.measured.n, 'conversation')}; without a threshold, nothing passes or fails"
             )
 
 
@@ -292,7 +292,7 @@ def agents_line(summary: Summary) -> str:
 
 def who_failed(summary: Summary) -> str:
     """Return whose most failed turns are, as one sentence; empty where no agent failed."""
-    failed = [one for one in summary.agents if one.failed_turns]
+    failed = [agent for agent in summary.agents if agent.failed_turns]
     if not failed:
         return ""
     worst = max(failed, key=lambda one: (one.failed_turns, one.share))

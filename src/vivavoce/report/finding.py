@@ -67,7 +67,9 @@ def _evidence(evidence: Sequence[Evidence]) -> Iterator[Labelled]:
 def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
     """Return the grader that a run fails because of, else its main grader; None if nothing was graded."""
     name, target = failing_grader([reason.model_dump() for reason in summary.reasons])
-    failing = next((one for one in summary.graders if one.name == name and target in (None, one.target)), None)
+    failing = next(
+        (grader for grader in summary.graders if grader.name == name and target in (None, grader.target)), None
+    )
     return failing or main_grader(summary, grading)
 
 
@@ -77,9 +79,9 @@ def main_grader(summary: Summary, grading: Grading) -> GraderSummary | None:
     A grader that only measures comes after the others.
     """
     for key in (gate_of(grading).get("metric_key"), "reward"):
-        if found := next((one for one in summary.graders if one.name == key), None):
+        if found := next((grader for grader in summary.graders if grader.name == key), None):
             return found
-    return next((one for one in summary.graders if one.measured is None), next(iter(summary.graders), None))
+    return next((grader for grader in summary.graders if grader.measured is None), next(iter(summary.graders), None))
 
 
 def gate_of(grading: Grading) -> Mapping[str, Any]:
@@ -121,8 +123,8 @@ def headline_failed(entry: RunEntry) -> bool:
     if entry.summary is None or head is None:
         return False
     return any(
-        one.verdict == "fail" and list(one.graders) == [head.name] and one.target in (None, head.target)
-        for one in Summary.model_validate(entry.summary).reasons
+        reason.verdict == "fail" and list(reason.graders) == [head.name] and reason.target in (None, head.target)
+        for reason in Summary.model_validate(entry.summary).reasons
     )
 
 
@@ -142,7 +144,7 @@ def _sentence(summary: Summary, head: GraderSummary | None) -> str:
     if summary.verdict is None:
         said = _mean(head, summary) if head is not None and _known(head) else "nothing was scored"
         return _joined("no gate", [said, *_errors(summary, None)])
-    mine = [one for one in summary.reasons if one.verdict == summary.verdict]
+    mine = [reason for reason in summary.reasons if reason.verdict == summary.verdict]
     first = next(iter(mine), None)
     said = [] if first is None else [_reason(first, summary)]
     said += [f"and {count(len(mine) - 1, 'more condition')}"] if len(mine) > 1 and summary.verdict != "pass" else []
@@ -158,7 +160,7 @@ def failures(summary: Summary) -> str:
     """
     if summary.verdict != "fail" or summary.stopped is not None:
         return ""
-    broken = next((one for one in summary.reasons if one.verdict == "fail"), None)
+    broken = next((reason for reason in summary.reasons if reason.verdict == "fail"), None)
     grader = None if broken is None else _grader(broken, summary)
     if grader is None:
         return ""
@@ -233,7 +235,7 @@ def _grader(reason: Reason, summary: Summary) -> GraderSummary | None:
         return None
     (name,) = reason.graders
     return next(
-        (one for one in summary.graders if one.name == name and reason.target in (None, one.target)),
+        (grader for grader in summary.graders if grader.name == name and reason.target in (None, grader.target)),
         None,
     )
 

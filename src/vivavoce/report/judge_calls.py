@@ -20,12 +20,12 @@ from vivavoce.safe_text import safe
 def asked_text(message: AnyMessage) -> str:
     """Return a message of a request as text."""
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-    return "\n".join(filter(None, (words_of(message), *(f"{one.name}({one.function.arguments})" for one in calls))))
+    return "\n".join(filter(None, (words_of(message), *(f"{call.name}({call.function.arguments})" for call in calls))))
 
 
 def replied_text(call: JudgeCall) -> str:
     """Return the reply of a call as text; one that calls tools, too."""
-    tools = (f"{one.name}({one.function.arguments})" for one in call.tool_calls)
+    tools = (f"{tool_call.name}({tool_call.function.arguments})" for tool_call in call.tool_calls)
     return "\n".join(filter(None, (call.text or "", *tools)))
 
 

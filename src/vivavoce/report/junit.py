@@ -48,7 +48,7 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
     not allowed in XML become U+FFFD.
     """
     name, summary = graded.run.suite, graded.summary()
-    only_warn = {one.name for one in summary.graders if one.severity == "warn"}
+    only_warn = {grader.name for grader in summary.graders if grader.severity == "warn"}
     with ExitStack() as open_files:
         suites: dict[str, _Suite] = {}
         for outcome in graded.outcomes():
@@ -126,18 +126,22 @@ def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
     known = {} if run.partial_of is None else {"partial_of": run.partial_of}
     lines = [line for one in summary.recording if one.target == target for line in lines_of(one)]
     known |= {f"{AS_RECORDED}.{number}": line for number, line in enumerate(lines, 1)}
-    known |= {f"skipped.{one.name}": skip_text(one) for one in summary.skips if one.target == target}
+    known |= {f"skipped.{skip.name}": skip_text(skip) for skip in summary.skips if skip.target == target}
     rates = {
-        f"corrected.{one.name}": corrected_text(one.corrected, run.id)
-        for one in summary.graders
-        if one.target == target and one.corrected is not None
+        f"corrected.{grader.name}": corrected_text(grader.corrected, run.id)
+        for grader in summary.graders
+        if grader.target == target and grader.corrected is not None
     }
     rates |= {
-        f"estimated.{one.name}": text
-        for one in summary.graders
-        if one.target == target and (text := estimate_text(one))
+        f"estimated.{grader.name}": text
+        for grader in summary.graders
+        if grader.target == target and (text := estimate_text(grader))
     }
-    net = {f"net.{one.name}": text for one in summary.graders if one.target == target and (text := net_text(one))}
+    net = {
+        f"net.{grader.name}": text
+        for grader in summary.graders
+        if grader.target == target and (text := net_text(grader))
+    }
     return {**known, **rates, **net}
 
 

@@ -146,7 +146,7 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
 def _tags(graded: GradedRun, summary: Summary) -> Iterator[str]:
     for finding_of_tags in answers_of(str, "tag_finding", store=graded.store, grading=graded.grading):
         yield from (code(finding_of_tags, 600), "")
-    rows = ([code(one.tag), *_grader(grader)] for one in summary.tags for grader in one.graders)
+    rows = ([code(tag.tag), *_grader(grader)] for tag in summary.tags for grader in tag.graders)
     yield from table(["tag", *_GRADER_HEADS], "l" + _SIDES, rows)
     yield ""
     if line := tags_line(summary):

@@ -185,15 +185,15 @@ def _of_targets(graded: GradedRun, summary: Summary) -> Matrix:
     used = used_by_targets(graded)
     best = standing and standing.best
     feet = {
-        one.target: Foot(one, used.get(one.target), one.target == best)
-        for one in summary.graders
-        if one.name == first.name
+        grader.target: Foot(grader, used.get(grader.target), grader.target == best)
+        for grader in summary.graders
+        if grader.name == first.name
     }
     return Matrix(target_names(summary), (), feet, grader=first.name, standing=standing)
 
 
 def _of_graders(summary: Summary) -> Matrix:
-    feet = {one.name: Foot(one) for one in summary.graders}
+    feet = {grader.name: Foot(grader) for grader in summary.graders}
     return Matrix(list(feet), (), feet)
 
 

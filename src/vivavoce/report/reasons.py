@@ -48,8 +48,8 @@ def explained(summary: Summary) -> list[str]:
 
     After an early stop they are provisional.
     """
-    lines = [f"{one.verdict} · {reason_text(one)}" for one in summary.reasons]
-    lines += [f"warning · {reason_text(one)}" for one in summary.warnings]
+    lines = [f"{reason.verdict} · {reason_text(reason)}" for reason in summary.reasons]
+    lines += [f"warning · {reason_text(warning)}" for warning in summary.warnings]
     return lines if summary.stopped is None else [summary.stopped, *(f"so far: {line}" for line in lines)]
 
 
@@ -150,7 +150,7 @@ def _missed(reason: Reason) -> str:
 
 
 def _listed(reason: Reason) -> str:
-    shown = [_counted(one, reason) for one in reason.samples[:SHOWN]]
+    shown = [_counted(sample, reason) for sample in reason.samples[:SHOWN]]
     more = reason.samples_in_all - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
@@ -229,10 +229,10 @@ def unverified_lines(summary: Summary) -> Iterator[str]:
 def corrected_lines(summary: Summary, run_id: str) -> Iterator[str]:
     """Yield a sentence for each grader whose judge was calibrated."""
     several = len(target_names(summary)) > 1
-    for one in summary.graders:
-        if one.corrected is not None:
-            name = f"{one.name} of {one.target}" if several else one.name
-            yield safe(f"{name}: {corrected_text(one.corrected, run_id)}")
+    for grader in summary.graders:
+        if grader.corrected is not None:
+            name = f"{grader.name} of {grader.target}" if several else grader.name
+            yield safe(f"{name}: {corrected_text(grader.corrected, run_id)}")
 
 
 def corrected_text(rate: CorrectedRate, run_id: str) -> str:
@@ -282,7 +282,7 @@ class ErrorGroups:
 def error_groups(store: Store, grading: Grading, limit: int) -> ErrorGroups:
     """Return up to `limit` groups of errors."""
     found = store.browse.errors_alike(grading.id, limit)
-    return ErrorGroups([_group(one) for one in found.groups], found.more)
+    return ErrorGroups([_group(group) for group in found.groups], found.more)
 
 
 def _group(one: AlikeErrors) -> ErrorGroup:

@@ -48,8 +48,8 @@ def _lines(attempt: Attempt) -> Iterator[RecordedCall | RecordedReply]:
 
 
 def _reply(turn: Turn) -> dict[str, Any]:
-    messages: list[AnyMessage] = [one for one in turn.messages if isinstance(one, AIMessage | ToolMessage)]
-    said = next((one.content for one in turn.messages if one.role == "user"), None) or ""
+    messages: list[AnyMessage] = [message for message in turn.messages if isinstance(message, AIMessage | ToolMessage)]
+    said = next((message.content for message in turn.messages if message.role == "user"), None) or ""
     error = None if turn.failure is None else turn.failure.message
     if error is None and not messages:
         error = _UNANSWERED

@@ -82,7 +82,7 @@ def _unpaired(samples: Scenarios, taken: Sequence[str]) -> tuple[str, ...]:
     if len(taken) == len(samples):
         return ()
     known = set(taken)
-    return tuple(one for one in samples if one not in known)
+    return tuple(sample for sample in samples if sample not in known)
 
 
 def _by_scenario(samples: Scenarios) -> tuple[dict[Scenario, str], dict[Scenario, list[str]]]:

@@ -118,9 +118,9 @@ def summary_table(summary: Summary) -> FittingTable:
     With several targets there is a row for each of them, grader by grader, and the best one is marked.
     """
     if len(target_names(summary)) < 2:
-        return FittingTable(_GRADERS, [_cells(one) for one in summary.graders])
+        return FittingTable(_GRADERS, [_cells(grader) for grader in summary.graders])
     best = {(one.grader, one.best) for one in standings(summary)}
-    names = list(dict.fromkeys(one.name for one in summary.graders))
+    names = list(dict.fromkeys(grader.name for grader in summary.graders))
     ordered = sorted(summary.graders, key=lambda one: names.index(one.name))
     marks = [Text("best" if (one.name, one.target) in best else "") for one in ordered]
     return FittingTable(
@@ -151,9 +151,9 @@ def tag_table(summary: Summary) -> FittingTable:
     return FittingTable(
         [Column("tag"), *([_TARGET] if several else []), *_GRADERS],
         [
-            [Text(safe(one.tag)), *([Text(safe(grader.target))] if several else []), *_cells(grader)]
-            for one in summary.tags
-            for grader in one.graders
+            [Text(safe(tag.tag)), *([Text(safe(grader.target))] if several else []), *_cells(grader)]
+            for tag in summary.tags
+            for grader in tag.graders
         ],
     )
 

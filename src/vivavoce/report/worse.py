@@ -207,12 +207,14 @@ def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) 
         yield _undecided(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
     if target.unmatched_b:
         yield _new("sample", target.unmatched_b)
-    for one in target.graders:
-        if one.measured is not None and not one.n:
-            yield RulingReason(verdict=None, text=f"{measured_change(one)}, which decides nothing without a threshold")
+    for grader in target.graders:
+        if grader.measured is not None and not grader.n:
+            yield RulingReason(
+                verdict=None, text=f"{measured_change(grader)}, which decides nothing without a threshold"
+            )
             continue
-        yield _of_grader(one, tolerance, family, target.target_b)
-        yield from _of_samples(one, tolerance.no_breaks and one.note is None)
+        yield _of_grader(grader, tolerance, family, target.target_b)
+        yield from _of_samples(grader, tolerance.no_breaks and grader.note is None)
 
 
 def _of_samples(one: GraderComparison, no_breaks: bool) -> Iterator[RulingReason]:

@@ -54,7 +54,7 @@ def exchange_of(attempt: Attempt, score: Score | None = None) -> Exchange | None
     turn = next((one for one in turns if one.index == wanted), turns[-1] if turns else None)
     if turn is None:
         return None
-    question = " ".join(one.text for one in turn.messages if isinstance(one, HumanMessage))
+    question = " ".join(message.text for message in turn.messages if isinstance(message, HumanMessage))
     answer = " ".join(assistant_texts(turn.messages))
     if not answer and (calls := tool_calls(turn.messages)):
         answer = f"calls {', '.join(call.name for call in calls)}"
@@ -67,7 +67,9 @@ def lowest_turn(score: Score) -> int | None:
     values = [(turn.value, turn.turn) for turn in score.turns or () if turn.value is not None and turn.turn is not None]
     if values:
         return min(values)[1]
-    return next((one.turn for one in score.findings if one.state == "fail" and one.turn is not None), None)
+    return next(
+        (finding.turn for finding in score.findings if finding.state == "fail" and finding.turn is not None), None
+    )
 
 
 WIDTH = 200

@@ -100,9 +100,11 @@ class Grades:
         """
         talk, trial = attempt.trajectory, attempt.key.trial
         with conversation_work():
-            found = {one.name: await one.grade(sample, talk, trial) for one in self.graders if not _asks(one)}
+            found = {
+                grader.name: await grader.grade(sample, talk, trial) for grader in self.graders if not _asks(grader)
+            }
             if len(found) < len(self.graders):
-                found |= await self._asked([one for one in self.graders if _asks(one)], sample, talk, trial)
+                found |= await self._asked([grader for grader in self.graders if _asks(grader)], sample, talk, trial)
         scores = {grader.name: found[grader.name] for grader in self.graders}
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})

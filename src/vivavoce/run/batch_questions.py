@@ -46,7 +46,7 @@ class Part:
     @property
     def keys(self) -> list[str]:
         """The keys of the requests, in their order."""
-        return [one.key for one in self.requests]
+        return [request.key for request in self.requests]
 
     def add(self, key: str, line: bytes, reservation: Reservation) -> None:
         """Add a request."""
@@ -57,9 +57,9 @@ class Part:
     def lines(self, keys: Collection[str]) -> Iterator[bytes]:
         """Yield the requests with these keys."""
         self._file.seek(0)
-        for one in self.requests:
-            line = self._file.read(one.size)
-            if one.key in keys:
+        for request in self.requests:
+            line = self._file.read(request.size)
+            if request.key in keys:
                 yield line
 
     def close(self) -> None:

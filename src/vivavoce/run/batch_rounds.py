@@ -97,7 +97,7 @@ class BatchRounds:
             await self._wait()
         finally:
             for _, part in parts:
-                questions.released(one.key for one in part.requests if one.key in questions.reserved)
+                questions.released(request.key for request in part.requests if request.key in questions.reserved)
                 part.close()
 
     def stop(self) -> None:
@@ -263,14 +263,14 @@ class BatchRounds:
         settled: dict[str, AskedQuestion] = {}
         replies: dict[str, ModelReply] = {}
         unknown = 0
-        for one in results:
-            key = _key(one, batch)
+        for result in results:
+            key = _key(result, batch)
             if key not in asked or key in settled:
                 unknown += 1
                 continue
-            settled[key] = _settled(batch, key, one)
-            if one.reply is not None:
-                replies[key] = one.reply
+            settled[key] = _settled(batch, key, result)
+            if result.reply is not None:
+                replies[key] = result.reply
         if not settled and asked and not model.service.takes_files:
             self._take_for_strange(batch)
             return
@@ -349,12 +349,12 @@ class BatchRounds:
         batches = list(self._open.values())
         return BatchesAsked(
             round=self.number,
-            batches=tuple(one.service_id for one in batches if one.service_id is not None),
-            models=tuple(dict.fromkeys(one.model for one in batches)),
-            requests=sum(one.requests for one in batches),
+            batches=tuple(batch.service_id for batch in batches if batch.service_id is not None),
+            models=tuple(dict.fromkeys(batch.model for batch in batches)),
+            requests=sum(batch.requests for batch in batches),
             settled=sum(state.settled for state in states),
             broken=sum(state.broken for state in states),
-            since=min(one.created_at for one in batches),
+            since=min(batch.created_at for batch in batches),
             wait=wait,
             trouble=self._trouble,
         )

@@ -52,12 +52,12 @@ def corrected(summary: Summary, store: Store, run: Run, grading: Grading) -> Sum
         return summary
     rates = {name: _rates(store, grading, name, one) for name, one in found.items()}
     graders = [
-        one.model_copy(update={"corrected": rates[one.name].get(one.target)})
-        if one.name in rates
-        else one.model_copy(update={"corrected": _stale(stale[one.name])})
-        if one.name in stale
-        else one
-        for one in summary.graders
+        grader.model_copy(update={"corrected": rates[grader.name].get(grader.target)})
+        if grader.name in rates
+        else grader.model_copy(update={"corrected": _stale(stale[grader.name])})
+        if grader.name in stale
+        else grader
+        for grader in summary.graders
     ]
     return summary.model_copy(update={"graders": graders})
 

@@ -307,7 +307,7 @@ def _of_score(score: Score, agents: Agents) -> Iterator[tuple[int | None, str | 
         yield from _of_score(one, agents)
     if turns:
         return
-    bad = [one for one in score.findings if one.state == "fail"]
+    bad = [finding for finding in score.findings if finding.state == "fail"]
     for one in bad:
         turn = score.turn if score.turn is not None else one.turn
         agent = agents.of_finding(one, score.turn)
@@ -338,7 +338,7 @@ def detailed(
     tags = store.details.tags(grading.run_id)
     like = next(iter(tallies.values()), Tally())
     seconds = store.details.seconds(grading.run_id)
-    targets = dict.fromkeys([*(one.target for one in summary.graders), *seconds])  # in the order of the suite
+    targets = dict.fromkeys([*(grader.target for grader in summary.graders), *seconds])  # in the order of the suite
     found = {
         "usage": store.details.usage(grading),
         "latency": [_latency(target, seconds[target]) for target in targets if target in seconds],

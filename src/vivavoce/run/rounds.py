@@ -104,7 +104,7 @@ class Rounds:
     def _scores(self, rounds: int) -> dict[str, Scores]:
         """Return the scores of the first rounds, by grader."""
         scoring = self._experiment.scoring
-        tallies = {name: Tally() for name in (*(one.name for one in scoring.graders), "reward")}
+        tallies = {name: Tally() for name in (*(grader.name for grader in scoring.graders), "reward")}
         for (key, name), row in self._rows.items():
             if key.trial < rounds and name in tallies:
                 tallies[name].add(row)

@@ -48,7 +48,7 @@ class Tester:
             UsageError: the sample names a persona that does not exist.
         """
         choices = (sample.adversarial, self.adversarial, self.agent.setup.strategy.adversarial)
-        adversarial = next(one for one in choices if one is not None)
+        adversarial = next(choice for choice in choices if choice is not None)
         context = sample.context
         return self.agent.context(
             sample.instructions,

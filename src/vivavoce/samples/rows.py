@@ -51,7 +51,7 @@ class Selection:
 
 def exactly(sample_ids: Iterable[str]) -> list[str]:
     """Return names that choose these samples alone, though their ids may look like patterns."""
-    return [glob.escape(one) for one in sample_ids]
+    return [glob.escape(sample_id) for sample_id in sample_ids]
 
 
 MAX_PROBLEMS = 10_000

@@ -193,7 +193,7 @@ class Sample(BaseModel):
     @property
     def turn_count(self) -> int:
         """How many turns the conversation is planned to have, or had, those of the history among them."""
-        return len(self.said) if self.messages is None else sum([one.role == "user" for one in self.messages])
+        return len(self.said) if self.messages is None else sum([message.role == "user" for message in self.messages])
 
     @cached_property
     def marks(self) -> tuple[SessionMark, ...]:

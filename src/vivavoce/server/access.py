@@ -136,7 +136,7 @@ class AccessMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                headers.setdefault("cache-control", _kept(scope["path"], message["status"]))
+                headers.setdefault("cache-control", _cache_control(scope["path"], message["status"]))
             await send(message)
 
         refused = await self._refused(scope)
@@ -163,7 +163,7 @@ class AccessMiddleware:
         return refused
 
 
-def _kept(path: str, status: int) -> str:
+def _cache_control(path: str, status: int) -> str:
     """Return how long a browser keeps an answer; the name of a font has its version, so it never changes."""
     if path.startswith("/static/fonts/") and status in (200, 206, 304):
         return "public, max-age=31536000, immutable"

@@ -260,7 +260,7 @@ class Job:
     def since(self, after: int) -> list[JobEvent]:
         """Return the kept events after an id; all of them for an id that does not exist yet."""
         with self._lock:
-            return list(self._events) if after > self._last else [one for one in self._events if one.id > after]
+            return list(self._events) if after > self._last else [event for event in self._events if event.id > after]
 
     def to_save(self) -> list[JobEvent]:
         """Return the events that are not saved yet; `saved` says that they are.
@@ -269,7 +269,7 @@ class Job:
         """
         with self._lock:
             self._dirty = False
-            return [one for one in self._events if one.id > self._saved and one.kind != "ended"]
+            return [event for event in self._events if event.id > self._saved and event.kind != "ended"]
 
     def saved(self, events: list[JobEvent]) -> None:
         """Take note that some events are saved."""

@@ -388,7 +388,7 @@ class JobWork:
             events = job.to_save()
             record = job.record
             values = record.model_dump(exclude={"id", "kind", "created_at", "suite"}) | {"starts": job.starts}
-            values |= _used(job)
+            values |= _count_usage(job)
             values |= {} if job.goes_on else {"request": None}
             values |= {"owner": None, "holds": None} if record.over else {}
             try:
@@ -413,7 +413,7 @@ def _text_of(events: Sequence[JobEvent]) -> str:
     return keys_of_environment().cut(strict_json([event.model_dump() for event in events]))
 
 
-def _used(job: Job) -> dict[str, Any]:
+def _count_usage(job: Job) -> dict[str, Any]:
     """Return what a job has used of its limits, including under earlier servers."""
     (calls, cost), (calls_here, cost_here) = job.used, job.used_here
     return {"calls": calls + calls_here, "cost": cost + cost_here}

@@ -159,7 +159,7 @@ class Jobs:
     def at_work_on(self, run_id: str) -> JobRecord | None:
         """Return the job that is working on a run now."""
         records = [self._record(row) for row in self._queue.of_run(run_id)]
-        return next((one for one in records if not one.over), None)
+        return next((record for record in records if not record.over), None)
 
     def cancel(self, job_id: str) -> JobRecord:
         """Stop a job after the conversations in progress; a second request stops these, too.

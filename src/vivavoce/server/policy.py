@@ -45,7 +45,9 @@ class ServerPolicy:
         try:
             path = (workspace / name).resolve()
             parts = path.relative_to(workspace).parts
-            usable = path.suffix == ".jsonl" and path.parent.is_dir() and not any(one.startswith(".") for one in parts)
+            usable = (
+                path.suffix == ".jsonl" and path.parent.is_dir() and not any(part.startswith(".") for part in parts)
+            )
         except (OSError, ValueError, RuntimeError):  # no system takes such a name, or it is elsewhere
             usable, path = False, workspace
         if not usable:

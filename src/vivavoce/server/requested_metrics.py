@@ -190,15 +190,18 @@ def check_metrics(metrics: Sequence[str | RequestedMetric]) -> None:
     Raises:
         UsageError: one is not, or an option names a file or an address.
     """
-    for one in metrics:
-        named_metric(one if isinstance(one, str) else one.metric)
-        if isinstance(one, RequestedMetric):
-            _check_options(one)
+    for metric in metrics:
+        named_metric(metric if isinstance(metric, str) else metric.metric)
+        if isinstance(metric, RequestedMetric):
+            _check_options(metric)
 
 
 def as_named(metrics: Sequence[str | RequestedMetric]) -> list[str | Choice]:
     """Return metrics as names and mappings."""
-    return [one if isinstance(one, str) else cast("Choice", one.model_dump(exclude_unset=True)) for one in metrics]
+    return [
+        metric if isinstance(metric, str) else cast("Choice", metric.model_dump(exclude_unset=True))
+        for metric in metrics
+    ]
 
 
 def _check_options(one: RequestedMetric) -> None:

@@ -102,7 +102,7 @@ def _files(workspace: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(workspace):
         folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in _OTHERS)
         seen += len(files) + len(folders)
-        yield from (Path(folder, one) for one in sorted(files) if one.endswith((".yaml", ".yml")))
+        yield from (Path(folder, file) for file in sorted(files) if file.endswith((".yaml", ".yml")))
         if seen > LOOKED_AT:
             return
 

@@ -36,7 +36,7 @@ def bootstrap(
     Source: B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
     """
     numbers: dict[Hashable, int] = {}
-    of = np.array([numbers.setdefault(one, len(numbers)) for one in clusters], dtype=np.intp)
+    of = np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
     if len(numbers) < 2:
         return None
     random = np.random.default_rng(seed)

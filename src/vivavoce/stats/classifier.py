@@ -98,7 +98,7 @@ def cross_validated(
 def _folds(truth: NDArray[np.bool_], clusters: Sequence[Hashable], folds: int) -> NDArray[np.intp]:
     """Return the fold of each row: whole clusters, dealt out in a drawn order, those with a True row first."""
     numbers: dict[Hashable, int] = {}
-    of = np.array([numbers.setdefault(one, len(numbers)) for one in clusters], dtype=np.intp)
+    of = np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
     first = np.zeros(len(numbers), dtype=bool)
     first[of[truth]] = True
     drawn = np.random.default_rng(SEED).permutation(len(numbers))

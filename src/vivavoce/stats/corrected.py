@@ -284,9 +284,13 @@ def _binary(values: Sequence[float]) -> Floats:
 
 def _groups(clusters: Sequence[Hashable]) -> Places:
     seen: dict[Hashable, int] = {}
-    return np.fromiter((seen.setdefault(one, len(seen)) for one in clusters), dtype=np.intp, count=len(clusters))
+    return np.fromiter(
+        (seen.setdefault(cluster, len(seen)) for cluster in clusters), dtype=np.intp, count=len(clusters)
+    )
 
 
 def _same_length(*arrays: Floats | Places) -> None:
-    if len({len(one) for one in arrays}) > 1:
-        raise ValueError(f"the sequences must have the same length, got {', '.join(str(len(one)) for one in arrays)}")
+    if len({len(array) for array in arrays}) > 1:
+        raise ValueError(
+            f"the sequences must have the same length, got {', '.join(str(len(array)) for array in arrays)}"
+        )

@@ -50,9 +50,11 @@ class Exchange:
         P-values Should Never Be Zero, Statistical Applications in Genetics and Molecular Biology 9 (2010).
         """
         residuals = sorted({*self.inside, *self.outside})
-        counts = np.array([self.inside.get(one, 0) + self.outside.get(one, 0) for one in residuals], dtype=np.int64)
+        counts = np.array(
+            [self.inside.get(residual, 0) + self.outside.get(residual, 0) for residual in residuals], dtype=np.int64
+        )
         values = np.array(residuals, dtype=np.float64)
-        chosen = np.array([self.inside.get(one, 0) for one in residuals], dtype=np.int64)
+        chosen = np.array([self.inside.get(residual, 0) for residual in residuals], dtype=np.int64)
         number = int(chosen.sum())
         if len(residuals) == 2 and not self.strata:
             return _hypergeometric(int(chosen[1]), number, int(counts[1]), int(counts.sum()))

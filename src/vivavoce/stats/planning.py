@@ -45,14 +45,14 @@ def components(scores: Mapping[str, Sequence[Sequence[float]]]) -> Components:
     places = [place for place, one in enumerate(scores.values()) for trial in one if len(trial)]
     if not trials:
         return Components(None, None, None)
-    n_ij: NDArray[np.float64] = np.array([len(one) for one in trials], dtype=np.float64)
-    means: NDArray[np.float64] = np.array([one.mean() for one in trials])
+    n_ij: NDArray[np.float64] = np.array([len(trial) for trial in trials], dtype=np.float64)
+    means: NDArray[np.float64] = np.array([trial.mean() for trial in trials])
     _, sample = np.unique(np.array(places), return_inverse=True)
     n_i = np.bincount(sample, weights=n_ij)
     mean_i = np.bincount(sample, weights=n_ij * means) / n_i
     n, a, b = float(n_ij.sum()), len(n_i), len(trials)
     squares = n_ij**2
-    e = None if n == b else float(sum(((one - one.mean()) ** 2).sum() for one in trials)) / (n - b)
+    e = None if n == b else float(sum(((trial - trial.mean()) ** 2).sum() for trial in trials)) / (n - b)
     t = s = None
     if b > a:
         msb = float((n_ij * (means - mean_i[sample]) ** 2).sum()) / (b - a)

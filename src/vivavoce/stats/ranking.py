@@ -76,7 +76,7 @@ def auroc_interval(
     """
     good, w = _sides(values, truth, weights)
     numbers: dict[Hashable, int] = {}
-    groups = np.array([numbers.setdefault(one, len(numbers)) for one in clusters], dtype=np.intp)
+    groups = np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
     if len(numbers) < 2 or not _both(good, w):
         return None
     each = [np.bincount(groups, weights=w * side) for side in (good, 1 - good)]
@@ -117,7 +117,7 @@ def separation(
     Source: as for `auroc_interval`.
     """
     numbers: dict[Hashable, int] = {}
-    groups = np.array([numbers.setdefault(one, len(numbers)) for one in clusters], dtype=np.intp)
+    groups = np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
     good, found = np.asarray(truth, dtype=np.bool_), list[float]()
     moved = np.zeros(len(numbers))
     for column in columns:

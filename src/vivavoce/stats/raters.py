@@ -80,9 +80,9 @@ def counts_of(ratings: Sequence[Sequence[Hashable]], categories: Sequence[Hashab
     Raises:
         ValueError: a rating is not a category.
     """
-    return np.array([[list(unit).count(one) for one in categories] for unit in _known(ratings, categories)]).reshape(
-        -1, len(categories)
-    )
+    return np.array(
+        [[list(unit).count(category) for category in categories] for unit in _known(ratings, categories)]
+    ).reshape(-1, len(categories))
 
 
 def fleiss(counts: Counts) -> float | None:

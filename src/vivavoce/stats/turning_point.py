@@ -180,8 +180,8 @@ def fixed_trials(places: Sequence[Tried], turn: int, level: float = LEVEL) -> in
 
 def _together(places: Sequence[Tried]) -> float:
     """Return the odds of some places together, 0 where none was tried."""
-    tried = sum(one.tried for one in places)
-    return sum(one.passed for one in places) / tried if tried else 0.0
+    tried = sum(place.tried for place in places)
+    return sum(place.passed for place in places) / tried if tried else 0.0
 
 
 def _differs(places: Sequence[Tried], turn: int, level: float) -> bool:

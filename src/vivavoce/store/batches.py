@@ -40,7 +40,7 @@ class Batches:
         with self.database.writing() as connection:
             free: set[str] = set()
             for some in _parts(keys):
-                free |= _claimed(connection, batch, some)
+                free |= _claim_questions(connection, batch, some)
             if free:
                 connection.execute(insert(batches).values({**_values(batch), "requests": len(free)}))
         return free
@@ -68,7 +68,7 @@ class Batches:
         """
         with self.database.writing() as connection:
             rows = connection.execute(select(batch_questions).where(_Q.batch_id == batch.id, _Q.state == ASKED)).all()
-            changed = [_settled(_question(row), settled.get(row.key, _NO_LINE)) for row in rows]
+            changed = [_settle(_question(row), settled.get(row.key, _NO_LINE)) for row in rows]
             if changed:
                 by_key = update(batch_questions).where(_Q.key == bindparam("of_key"))
                 connection.execute(by_key, [{"of_key": row.pop("key"), **row} for row in map(_row, changed)])
@@ -132,7 +132,7 @@ class Batches:
         return None if row is None else _question(row)
 
 
-def _claimed(connection: Connection, batch: Batch, keys: Sequence[str]) -> set[str]:
+def _claim_questions(connection: Connection, batch: Batch, keys: Sequence[str]) -> set[str]:
     """Return which of some questions are the batch's now: new ones, and those that were asked and have been settled."""
     before = {row.key: row for row in connection.execute(select(batch_questions).where(_Q.key.in_(keys)))}
     rows = [(key, batch.id, batch.run_id, ASKED, 1, 0) for key in dict.fromkeys(keys) if key not in before]
@@ -150,7 +150,7 @@ def _claimed(connection: Connection, batch: Batch, keys: Sequence[str]) -> set[s
     return set(connection.execute(mine).scalars())
 
 
-def _settled(asked: AskedQuestion, found: AskedQuestion) -> AskedQuestion:
+def _settle(asked: AskedQuestion, found: AskedQuestion) -> AskedQuestion:
     usages = [one for one in (asked.usage, found.usage) if one is not None]
     return asked._replace(
         state=found.state,

@@ -46,7 +46,7 @@ class Comments:
             attempt_id = labelled_attempt(connection, place)
             values = {"attempt_id": attempt_id, "turn": turn, "author": author, "text": text}
             made = insert(comments).values(**values, created_at=time.time()).returning(comments.c.id)
-            added = _found(connection, run_id, connection.execute(made).scalar_one())
+            added = _find_comment(connection, run_id, connection.execute(made).scalar_one())
             note(connection, author, "comment.add", place.subject, _change(added))
             tell(connection, "comment.added", {"run": run_id, "comment": added.model_dump()})
         return added
@@ -61,11 +61,11 @@ class Comments:
         now = {"resolved_by": actor, "resolved_at": time.time()}
         values = now if resolved else dict.fromkeys(now)
         with self.database.writing() as connection:
-            before = _found(connection, run_id, comment_id)
+            before = _find_comment(connection, run_id, comment_id)
             connection.execute(update(comments).where(comments.c.id == comment_id).values(values))
             action = "comment.resolve" if resolved else "comment.reopen"
             note(connection, actor, action, _subject(run_id, before), {"id": comment_id})
-            return _found(connection, run_id, comment_id)
+            return _find_comment(connection, run_id, comment_id)
 
     def remove(self, run_id: str, comment_id: int, actor: str, *, anyones: bool = False) -> Comment:
         """Remove one's own comment, with `anyones` also that of somebody else, and return it.
@@ -76,7 +76,7 @@ class Comments:
             StoreError: the store cannot be written.
         """
         with self.database.writing() as connection:
-            found = _found(connection, run_id, comment_id)
+            found = _find_comment(connection, run_id, comment_id)
             if found.author != actor and not anyones:
                 raise NotYours(f"comment {comment_id} is by {found.author}; only its author or an admin removes it")
             connection.execute(delete(comments).where(comments.c.id == comment_id))
@@ -174,7 +174,7 @@ def _query() -> Select[Any]:
     return select(*_SAID).select_from(comments).join(attempts, attempts.c.id == comments.c.attempt_id)
 
 
-def _found(connection: Connection, run_id: str, comment_id: int) -> Comment:
+def _find_comment(connection: Connection, run_id: str, comment_id: int) -> Comment:
     query = _query().where(comments.c.id == comment_id, attempts.c.run_id == run_id)
     row = connection.execute(query).first()
     if row is None:

@@ -338,7 +338,7 @@ def filled(document: Described) -> dict[str, Any]:
             problems.append(document.problem(at, f"{rule}, and $${{{name}}} is the text itself"))
         return fill(text)
 
-    data = _replaced(document.data, value)
+    data = _replace_variables(document.data, value)
     if problems:
         raise UsageError(*problems)
     return data
@@ -352,23 +352,23 @@ def as_written(data: dict[str, Any], document: Described) -> dict[str, Any]:
         written[("dataset", "path") if at == ("dataset",) else at] = text
         return text
 
-    _replaced(document.data, note)
-    return _restored(data, written) if written else data
+    _replace_variables(document.data, note)
+    return _restore(data, written) if written else data
 
 
-def _restored(value: Any, written: Mapping[KeyPath, str], at: KeyPath = ()) -> Any:
+def _restore(value: Any, written: Mapping[KeyPath, str], at: KeyPath = ()) -> Any:
     """Return a structure with what is written at its places."""
     if at in written:
         return written[at]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {key: _restored(inner, written, (*at, key)) for key, inner in items}
+        return {key: _restore(inner, written, (*at, key)) for key, inner in items}
     if isinstance(value, list):
-        return [_restored(inner, written, (*at, index)) for index, inner in enumerate(cast("list[Any]", value))]
+        return [_restore(inner, written, (*at, index)) for index, inner in enumerate(cast("list[Any]", value))]
     return value
 
 
-def _replaced(value: Any, by: Callable[[KeyPath, str], str], at: KeyPath = ()) -> Any:
+def _replace_variables(value: Any, by: Callable[[KeyPath, str], str], at: KeyPath = ()) -> Any:
     """Return a structure with each text in which variables are read here replaced."""
     if _is_left(at):
         return value
@@ -376,9 +376,9 @@ def _replaced(value: Any, by: Callable[[KeyPath, str], str], at: KeyPath = ()) -
         return by(at, value) if VARIABLE.search(value) else value
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {key: _replaced(inner, by, (*at, key)) for key, inner in items}
+        return {key: _replace_variables(inner, by, (*at, key)) for key, inner in items}
     if isinstance(value, list):
-        return [_replaced(inner, by, (*at, index)) for index, inner in enumerate(cast("list[Any]", value))]
+        return [_replace_variables(inner, by, (*at, index)) for index, inner in enumerate(cast("list[Any]", value))]
     return value
 
 

@@ -166,16 +166,16 @@ async def aevaluate(
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
     """Async version of `evaluate`; `listeners` hear of each conversation as it ends."""
-    options = _checked(options or RunOptions())
+    options = _check_options(options or RunOptions())
     judge = settings().judge if model is None else model
     rows = data if isinstance(data, str | Path) else as_rows(data)
     expectations = expectations_of(rows, judged=judge is not None)
     named = with_assertions(as_several(metrics), expectations)
     evaluation = _Evaluation(
-        name, rows, named, _chosen(named), judge, max_concurrent, options.replay, expectations.asked
+        name, rows, named, _select_metrics(named), judge, max_concurrent, options.replay, expectations.asked
     )
     with Store.open(store or settings().store) as opened:
-        resumed = _resumed(opened.run(resume)) if resume else None
+        resumed = _load_resumable(opened.run(resume)) if resume else None
         run = ExperimentRun(evaluation.build, opened, options, [*listeners, *notebook_listeners()], resumed=resumed)
         try:
             return await run.execute()
@@ -233,7 +233,7 @@ def evaluate(
     )
 
 
-def _checked(options: RunOptions) -> RunOptions:
+def _check_options(options: RunOptions) -> RunOptions:
     """Return options of an evaluation.
 
     Raises:
@@ -252,7 +252,7 @@ def _checked(options: RunOptions) -> RunOptions:
     return options
 
 
-def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
+def _select_metrics(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
     """Return the metrics; those named by the caller have no judge yet.
 
     Raises:
@@ -269,7 +269,7 @@ def _file_rows(path: str | Path) -> Iterator[GivenRow]:
     return chain(list(islice(rows, 1)), rows)
 
 
-def _resumed(run: Run) -> Run:
+def _load_resumable(run: Run) -> Run:
     """Return a run that can be resumed here.
 
     Raises:

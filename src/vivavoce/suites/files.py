@@ -44,7 +44,7 @@ def files_of_suite(suite: Suite, path: Path) -> SuiteFiles:
     spec = suite.spec.model_dump(mode="json")
     holding = {part: spec.pop(part) for part in ("target", "targets", "setup_script")}
     base, dataset = suite.base.resolve(), suite.spec.dataset.path
-    target, others = set(_named(holding, base)), set(_named(spec, base))
+    target, others = set(_list_named_files(holding, base)), set(_list_named_files(spec, base))
     if dataset is not None:
         others.add(base / dataset)
         others.update(_named_in_rows(base / dataset, base))
@@ -52,7 +52,7 @@ def files_of_suite(suite: Suite, path: Path) -> SuiteFiles:
     return SuiteFiles(frozenset(target), frozenset({path.resolve(), *others}), prompts)
 
 
-def _named(value: object, base: Path) -> Iterator[Path]:
+def _list_named_files(value: object, base: Path) -> Iterator[Path]:
     """Yield the files that the texts of a structure name, a Python file with what it imports from its folder."""
     for text in _texts(value):
         if len(text) > _LONGEST or "\n" in text or "\0" in text:

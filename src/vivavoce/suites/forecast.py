@@ -63,7 +63,7 @@ def forecast(
     at_once = {name: at_most(spec, plan.concurrency) for spec in specs for name, _ in spec.named}
     times = max(len(at_once), 1) * plan.trials
     graders = suite.spec.graders.values()
-    compares = suite.spec.recording is not None or any(isinstance(one, RecordingGraderSpec) for one in graders)
+    compares = suite.spec.recording is not None or any(isinstance(grader, RecordingGraderSpec) for grader in graders)
     return Forecast(
         samples=samples,
         targets=len(at_once),

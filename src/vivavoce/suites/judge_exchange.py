@@ -103,7 +103,7 @@ def _problem(kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score:
         return NO_JUDGE
     if _decided(again) == _decided(score):
         return ""
-    if all(one.text is not None for one in kept.calls):
+    if all(call.text is not None for call in kept.calls):
         return "the cached reply gives a different score, so this score came from another reply"
     if known_as not in (None, grader.fingerprint):
         return "the grader has changed: its prompt, its options, its judge or vivavoce"
@@ -112,7 +112,7 @@ def _problem(kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score:
 
 def _decided(score: Score) -> object:
     """Return what a score says, in the whole and of each turn."""
-    turns = [(one.turn, one.state, one.value, one.raw, one.reason) for one in score.turns or ()]
+    turns = [(turn.turn, turn.state, turn.value, turn.raw, turn.reason) for turn in score.turns or ()]
     return score.state, score.value, score.raw, score.reason, turns
 
 

@@ -45,14 +45,14 @@ class GradeResult(BaseModel):
 GradeResult.__module__ = PerTurnGrade.__module__ = "letta_evals.models"
 
 
-def _marked(register: Callable[..., Any], parameters: tuple[tuple[str, ...], ...]) -> Callable[..., Any]:
+def _mark(register: Callable[..., Any], parameters: tuple[tuple[str, ...], ...]) -> Callable[..., Any]:
     """Return a decorator that checks the parameters of a function, registers it, and marks it as Letta's."""
 
     def decorator(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
         def mark(found: F) -> F:
             names = tuple(inspect.signature(found).parameters)
             if names not in parameters:
-                rule = " or ".join(f"({', '.join(one)})" for one in parameters)
+                rule = " or ".join(f"({', '.join(parameter)})" for parameter in parameters)
                 raise TypeError(f"{found.__name__} takes ({', '.join(names)}); letta-evals calls it with {rule}")
             setattr(found, LETTA, True)
             register(found) if name is None else register(found, name=name)
@@ -63,9 +63,9 @@ def _marked(register: Callable[..., Any], parameters: tuple[tuple[str, ...], ...
     return decorator
 
 
-grader = _marked(our_grader, (("sample", "submission"),))
-extractor = _marked(our_extractor, (("trajectory", "config"), ("trajectory", "config", "agent_state")))
-reward_composer = _marked(our_reward_composer, (("ctx",),))
+grader = _mark(our_grader, (("sample", "submission"),))
+extractor = _mark(our_extractor, (("trajectory", "config"), ("trajectory", "config", "agent_state")))
+reward_composer = _mark(our_reward_composer, (("ctx",),))
 
 
 def flatten_content(content: Any) -> str:

@@ -364,7 +364,7 @@ def load_for_check(path: Path, targets: Sequence[dict[str, Any]] = ()) -> Suite:
 def _without_mistakes(path: Path, targets: Sequence[dict[str, Any]]) -> Suite:
     work = translate(read_document(path), targets)
     document, problems = work.document, list[Problem](work.problems)
-    data, wrong = _filled(document, problems), set[KeyPath]()
+    data, wrong = _fill_variables(document, problems), set[KeyPath]()
     for _ in range(_MAX_PASSES):
         try:
             spec = SuiteSpec.model_validate(data, context=AS_WRITTEN)
@@ -374,14 +374,14 @@ def _without_mistakes(path: Path, targets: Sequence[dict[str, Any]]) -> Suite:
             places = {(problem.line, problem.column) for problem in problems if problem.line is not None}
             mistakes = mistakes_in(current, error)  # one at the place of another only follows from it
             problems += [problem for problem in mistakes if (problem.line, problem.column) not in places]
-            data = _mended(data, error.errors(include_url=False), wrong)
+            data = _remove_mistakes(data, error.errors(include_url=False), wrong)
             continue
         found = tuple(dict.fromkeys(problems))
         return Suite(spec, document, path.parent, path.name, work.era, tuple(work.notes), found, wrong=frozenset(wrong))
     raise UsageError(*problems)
 
 
-def _filled(document: Described, problems: list[Problem]) -> dict[str, Any]:
+def _fill_variables(document: Described, problems: list[Problem]) -> dict[str, Any]:
     """Return the data with the values of its variables; where one is not set, the data as it is written."""
     try:
         return filled(document)
@@ -390,7 +390,7 @@ def _filled(document: Described, problems: list[Problem]) -> dict[str, Any]:
         return copy.deepcopy(document.data)
 
 
-def _mended(data: dict[str, Any], errors: Sequence[ErrorDetails], wrong: set[KeyPath]) -> dict[str, Any]:
+def _remove_mistakes(data: dict[str, Any], errors: Sequence[ErrorDetails], wrong: set[KeyPath]) -> dict[str, Any]:
     """Return the data without what has a mistake, and note in `wrong` which parts that were."""
     mended = copy.deepcopy(data)
     for details in errors:

@@ -141,11 +141,11 @@ def metric_graders(metrics: Sequence[Named], **shared: Any) -> dict[str, dict[st
         UsageError: two have the same name.
     """
     graders: dict[str, dict[str, Any]] = {}
-    for one in metrics:
-        how = {"metric": one} if isinstance(one, str) else dict(one)
+    for metric in metrics:
+        how = {"metric": metric} if isinstance(metric, str) else dict(metric)
         name = str(how.pop("name", None) or short_name(str(how["metric"])))
         if name in graders:
-            got = ", ".join(one if isinstance(one, str) else str(one["metric"]) for one in metrics)
+            got = ", ".join(metric if isinstance(metric, str) else str(metric["metric"]) for metric in metrics)
             hint = f"; {{metric: {name}, name: …}} gives its scores a different name"
             raise UsageError(f"each metric needs a different name; got {got}{hint}")
         graders[name] = {"kind": "metric", **shared, **how}
@@ -186,9 +186,9 @@ def metric_of(
     if spec.metric.endswith((".yaml", ".yml")):
         _check_made(spec)
         loaded = load_metric(base / spec.metric, spec.model and opening(spec.model), opening=opening)
-        made = _configured(loaded, spec, base)
+        made = _configure_metric(loaded, spec, base)
         return made if loaded.model is not None else with_judges(made, choose)
-    made = _made(name, spec, base)
+    made = _make_metric(name, spec, base)
     own = [one.model is not None for one in asking(made)]
     if spec.model is not None and own and all(own):
         raise UsageError(f"'{spec.metric}' already has a judge; remove model")
@@ -231,14 +231,14 @@ def written_in(spec: MetricGraderSpec, base: Path) -> str:
     return json.dumps([spec.metric, code, spec.config], sort_keys=True, default=str)
 
 
-def _made(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
+def _make_metric(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
     how = cast("Choice", {"name": name, **{one: getattr(spec, one) for one in _CHOSEN}})
     if not is_file_reference(spec.metric):
         return choose_metric(how, base=base)
     kind: object = load_object(spec.metric, base)
     if isinstance(kind, BaseMultiTurnMetric):
         _check_made(spec)
-        return _configured(kind, spec, base)
+        return _configure_metric(kind, spec, base)
     if inspect.isclass(kind) and issubclass(kind, BaseMultiTurnMetric):
         return make_chosen(kind, how, base)
     if not callable(kind):
@@ -246,10 +246,10 @@ def _made(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
     function = check_callable(kind, spec.metric, "a metric")
     options: dict[str, Any] = {"name": name, **spec.config} | ({"scope": "window"} if spec.scope == "window" else {})
     made = function_metric(function, **options)
-    return _configured(made, spec, base)
+    return _configure_metric(made, spec, base)
 
 
-def _configured(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
+def _configure_metric(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
     """Return a metric object with the threshold and extractor of a suite, if the suite has these."""
     if spec.threshold is not None:
         config, metric = passing_from(metric, spec.threshold), copy_of(metric)

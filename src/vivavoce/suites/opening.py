@@ -47,18 +47,18 @@ def open_run(
     Raises:
         UsageError: the file does not describe a suite, or the targets do not go together.
     """
-    described, objects = _described(target)
+    described, objects = _describe_targets(target)
     suite = load_suite(Path(path), described)
     return suite_run(suite, options or RunOptions(), store=store, listeners=listeners, targets=objects)
 
 
-def _described(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dict[str, Any]], list[Target]]:
+def _describe_targets(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dict[str, Any]], list[Target]]:
     """Return targets as in a suite, and the targets themselves if they are functions or other objects.
 
     Raises:
         UsageError: functions have the same name, or stand next to other targets.
     """
-    targets = _listed(target)
+    targets = _list_targets(target)
     objects = [as_target(given) for given in targets if not _is_described(given)]
     names = [one.name for one in objects]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -71,7 +71,7 @@ def _described(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list
     return [next(named) if isinstance(given, str) else dict(cast("Mapping[str, Any]", given)) for given in targets], []
 
 
-def _listed(target: GivenTarget | Sequence[GivenTarget] | None) -> list[GivenTarget]:
+def _list_targets(target: GivenTarget | Sequence[GivenTarget] | None) -> list[GivenTarget]:
     if target is None:
         return []
     return list(cast("Sequence[GivenTarget]", target)) if isinstance(target, list | tuple) else [target]
@@ -194,7 +194,7 @@ def failed_again(
     if not failed:
         return None
     own = {**options_of(run), "max_calls": None, "max_cost": None}
-    options = RunOptions.model_validate({**own, **_dumped(options or RunOptions())})
+    options = RunOptions.model_validate({**own, **_dump_options(options or RunOptions())})
     chosen = failed if options.samples is None else [one for one in failed if one in Selection.of(options.samples)]
     if not chosen:
         raise UsageError(f"no sample that failed in {run.id} is called {' or '.join(options.samples or ())}")
@@ -250,7 +250,7 @@ def changed_again(
     return replace(new, reuses_unchanged=True)
 
 
-def _dumped(options: RunOptions) -> dict[str, Any]:
+def _dump_options(options: RunOptions) -> dict[str, Any]:
     return options.model_dump(exclude_none=True, exclude_defaults=True)
 
 

@@ -284,7 +284,7 @@ def early_gate(gate: Gate, most: int, conditions: int = 1) -> Gate:
     """Return a gate that is decided while trials are still made; the level is shared among all conditions."""
     if isinstance(gate, LogicalGate):
         parts = len(gate.conditions) * conditions
-        return replace(gate, conditions=[early_gate(one, most, parts) for one in gate.conditions])
+        return replace(gate, conditions=[early_gate(condition, most, parts) for condition in gate.conditions])
     if isinstance(gate, SimpleGate):
         return replace(gate, level=1 - (1 - LEVEL) / conditions)
     return replace(gate, most=most) if isinstance(gate, SamplesGate) else gate

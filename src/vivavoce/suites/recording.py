@@ -178,14 +178,14 @@ def _sentences(suite: Suite, recording: Recording, rows: _Rows, plan: Plan) -> I
     if head.dataset is not None and head.dataset != plan.dataset:
         yield "was recorded with another version of the dataset"
     if rows.missing:
-        yield f"does not have {_named(rows.missing)}: a tool that only these rows call is not answered"
+        yield f"does not have {_join_names(rows.missing)}: a tool that only these rows call is not answered"
     if rows.other:
         listed = [f"{row} from {turn_label(turn)} on" for row, turn in rows.other.items()]
-        yield f"has other words of the user: {_named(listed)}"
+        yield f"has other words of the user: {_join_names(listed)}"
     if plan.takes_all and (left := [row for row in recording.conversations if row not in rows.seen]):
-        yield f"has rows that are not run: {_named(left)}"
+        yield f"has rows that are not run: {_join_names(left)}"
     most = max(len(held) for held in recording.conversations.values())
-    targets = list(dict.fromkeys(one.target for one in recording.replies))
+    targets = list(dict.fromkeys(reply.target for reply in recording.replies))
     if most > 1:
         by = f" with {len(targets)} targets" if len(targets) > 1 else ""
         yield f"has up to {most} conversations of a row{by}; each new one is compared with the nearest"
@@ -195,15 +195,15 @@ def _sentences(suite: Suite, recording: Recording, rows: _Rows, plan: Plan) -> I
 def _tools(suite: Suite, recording: Recording) -> Iterator[str]:
     """Yield which recorded tools are not offered any more, and which offered ones were never called."""
     offered = known_tools(suite)
-    recorded = list(dict.fromkeys(one.name for one in recording.calls))
+    recorded = list(dict.fromkeys(call.name for call in recording.calls))
     gone = [name for name in recorded if name not in offered]
     if offered and gone:
         new = [name for name in offered if name not in recorded]
-        renamed = f"; is it called {_named(new)} now?" if new else ""
-        yield f"has calls of tools that no target offers: {_named(gone)}{renamed}"
+        renamed = f"; is it called {_join_names(new)} now?" if new else ""
+        yield f"has calls of tools that no target offers: {_join_names(gone)}{renamed}"
 
 
-def _named(names: Sequence[str] | Mapping[str, object]) -> str:
+def _join_names(names: Sequence[str] | Mapping[str, object]) -> str:
     listed = list(names)
     more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
     return ", ".join(listed[:_NAMED]) + more

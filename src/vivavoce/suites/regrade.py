@@ -84,7 +84,7 @@ def scoring_of(run: Run, judges: JudgeOpener, store: Store) -> Experiment:
     suite = stored_suite(run)
     trials = suite.spec.trials
     until = trials if isinstance(trials, TrialsUntil) and not run.options.get("trials") else None
-    asked = _asked(suite, store, run.id)
+    asked = _collect_assertions(suite, store, run.id)
     builder = Builder(suite, judges.open, tester=_tester(run), asked=asked, until=until)
     return _experiment(suite, builder.scoring(), Samples(tuple, count=0))
 
@@ -104,7 +104,7 @@ def _experiment(suite: Suite, scoring: Scoring, samples: Samples) -> Experiment:
     )
 
 
-def _asked(suite: Suite, store: Store, run_id: str) -> Mapping[str, Asked]:
+def _collect_assertions(suite: Suite, store: Store, run_id: str) -> Mapping[str, Asked]:
     """Return what the assertions of the rows of a run ask of metrics."""
     assertions = Assertions()
     graded = any(grades_assertions(grader) for grader in suite.spec.graders.values())

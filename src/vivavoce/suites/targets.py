@@ -87,10 +87,12 @@ def check_rows(suite: Suite, targets: Sequence[Target], rows: SampleCount) -> No
     problems: list[str] = []
     if rows.returning:
         several = f"{rows.returning} row{'s have' if rows.returning != 1 else ' has'} several sessions"
-        problems += (f"{several}, and {cannot_return(one.name)}" for one in targets if not knows_users(one))
+        problems += (f"{several}, and {cannot_return(target.name)}" for target in targets if not knows_users(target))
     if rows.continued:
         begun = f"{rows.continued} row{'s have' if rows.continued != 1 else ' has'} a 'history'"
-        problems += (f"{begun}, and {lacks_history(one.name)}" for one in targets if not gets_conversation(one))
+        problems += (
+            f"{begun}, and {lacks_history(target.name)}" for target in targets if not gets_conversation(target)
+        )
     if problems:
         raise UsageError(*(suite.document.problem(("dataset",), problem) for problem in problems))
 

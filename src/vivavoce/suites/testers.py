@@ -38,12 +38,12 @@ def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:
     spec = suite.spec.tester or TesterSpec()
     try:
         agent = _Builder(spec, suite.base, judges).agent()
-        return Tester(agent, spec.persona, spec.adversarial, [_shared(one) for one in spec.personas])
+        return Tester(agent, spec.persona, spec.adversarial, [_read_shared(persona) for persona in spec.personas])
     except UsageError as error:
         raise UsageError(*suite.document.placed(("tester",), error)) from error
 
 
-def _shared(spec: PersonaShare) -> tuple[float, Persona]:
+def _read_shared(spec: PersonaShare) -> tuple[float, Persona]:
     return spec.share, Persona(**spec.model_dump(exclude={"share"}))
 
 
@@ -89,7 +89,7 @@ class _Builder:
             "goal_metric": self._goal(judge),
             "guard_metrics": [self._metric(guard, judge) for guard in spec.guards],
             "strategy": self._strategy(),
-            "tools": [load_object(one, self.base) for one in spec.tools],
+            "tools": [load_object(tool, self.base) for tool in spec.tools],
             "enable_analysis_tools": spec.analysis,
             "max_turns": spec.max_turns,
             "min_turns": spec.min_turns,

@@ -156,8 +156,8 @@ class A2ASession:
         task = await self._ended(found)
         self._task = text_in(task.get("id")) if _state(task) == _ASKS else None
         artifacts = [one for one in objects_in(task.get("artifacts")) if one.get("artifactId") not in self._known]
-        self._known |= {str(one.get("artifactId")) for one in artifacts}
-        return Reply(self._said([_text(one.get("parts")) for one in artifacts] + [_text(_told(task))], task))
+        self._known |= {str(artifact.get("artifactId")) for artifact in artifacts}
+        return Reply(self._said([_text(artifact.get("parts")) for artifact in artifacts] + [_text(_told(task))], task))
 
     async def state(self) -> dict[str, Any] | None:
         """Return None: the protocol shows no state of an agent."""

@@ -59,7 +59,7 @@ class FunctionTarget:
     @property
     def gets_conversation(self) -> bool:
         """Whether it is called with the whole conversation, and with nothing to keep it apart from others."""
-        values = {one.value for one in self.parameters}
+        values = {parameter.value for parameter in self.parameters}
         return "messages" in values and not values & {"conversation_id", "state"}
 
     async def open(self, opening: Opening) -> FunctionSession:

@@ -92,10 +92,10 @@ class McpTarget:
 
     def _one_argument(self, caller: Caller) -> Template:
         """Return the template of the only argument that can get the message."""
-        functions = [cast("Mapping[str, Any]", one["function"]) for one in caller.definitions]
-        found = next((one for one in functions if one["name"] == self.tool), None)
+        functions = [cast("Mapping[str, Any]", definition["function"]) for definition in caller.definitions]
+        found = next((function for function in functions if function["name"] == self.tool), None)
         if found is None:
-            names = ", ".join(str(one["name"]) for one in functions) or "none"
+            names = ", ".join(str(function["name"]) for function in functions) or "none"
             raise SuiteFault(f"{self.name}: the server has no tool '{self.tool}'; it has {names}", kind="tool")
         schema = cast("Mapping[str, Any]", found.get("parameters") or {})
         names = [*(schema.get("required") or schema.get("properties") or ())]

@@ -29,7 +29,7 @@ class RecordingTarget:
     def __init__(self, recording: Recording, name: str = "recording", recorded_target: str | None = None) -> None:
         self.name = name
         self.place = recording.place
-        targets = list(dict.fromkeys(one.target for one in recording.replies))
+        targets = list(dict.fromkeys(reply.target for reply in recording.replies))
         if not targets:
             raise UsageError(f"{recording.place} has only tool results and no replies of a target")
         if recorded_target is None and len(targets) > 1:
@@ -86,7 +86,7 @@ class RecordingSession:
         Raises:
             SuiteFault: nothing is recorded for them.
         """
-        turn = sum(one.role == "user" for one in messages) - 1
+        turn = sum(message.role == "user" for message in messages) - 1
         for one in self.held:
             if turn < len(one.turns) and _follows(one.turns[: turn + 1], messages):
                 reply = one.turns[turn]
@@ -115,9 +115,9 @@ def _follows(turns: Sequence[RecordedReply], messages: Sequence[AnyMessage]) -> 
     """Say whether messages are recorded turns up to the last one's answer."""
     recorded = [("user", turns[0].said)]
     for before, turn in itertools.pairwise(turns):
-        recorded += [(one.role, one.content) for one in before.messages]
+        recorded += [(message.role, message.content) for message in before.messages]
         recorded.append(("user", turn.said))
-    said = [(one.role, one.content) for one in messages]
+    said = [(message.role, message.content) for message in messages]
     return len(said) == len(recorded) and all(
         role == other and same_words(content, words)
         for (role, content), (other, words) in zip(said, recorded, strict=True)

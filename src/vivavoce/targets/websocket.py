@@ -269,8 +269,8 @@ def _whole(turn: _Turn) -> object:
     if len(turn.replies) == 1:
         return turn.replies[0]
     rows: list[object] = []
-    for one in turn.replies:
-        said = {"role": "assistant", "content": one} if isinstance(one, str) else one
+    for reply in turn.replies:
+        said = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
         rows += said if isinstance(said, list) else [said]
     return rows
 

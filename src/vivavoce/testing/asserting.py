@@ -287,7 +287,7 @@ def _assert_run(result: RunResult) -> Mapping[str, Score]:
     summary, run_id = result.summary, result.run.id
     options = [] if result.place == settings().store else ["--store", result.place]
     outcomes = list(result.outcomes())
-    only_warn = {one.name for one in summary.graders if one.severity == "warn"}
+    only_warn = {grader.name for grader in summary.graders if grader.severity == "warn"}
     wrong = [outcome for outcome in outcomes if missed(outcome, only_warn)]
     shown = [f"{name_of(outcome)}: {missed_text(outcome, run_id, options, only_warn)}" for outcome in wrong[:SHOWN]]
     more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []

@@ -134,7 +134,7 @@ class BatchServer(LoopbackServer):
         body = cast("dict[str, Any]", json.loads(sent))
         file = str(body.get("input_file_id", ""))
         requests: list[dict[str, Any]] = self._files[file] if file else body["requests"]
-        named = {one["custom_id"]: one["body"] if file else one["params"] for one in requests}
+        named = {request["custom_id"]: request["body"] if file else request["params"] for request in requests}
         made = MadeBatch(f"batch_{len(self.made) + 1}", file, named, time.time())
         self.made.append(made)
         if self.plan.refusals:
@@ -254,4 +254,4 @@ def _json(told: Mapping[str, Any], status: int = 200) -> web.Response:
 
 
 def _jsonl(lines: Sequence[Mapping[str, Any]]) -> web.Response:
-    return web.Response(text="".join(json.dumps(one) + "\n" for one in lines), content_type="application/jsonl")
+    return web.Response(text="".join(json.dumps(line) + "\n" for line in lines), content_type="application/jsonl")

@@ -94,7 +94,7 @@ def _of_score(name: str, score: Score, last: int | None) -> Iterator[tuple[int |
     if turns := [turn for turn in score.turns or () if turn.passed is False]:
         yield from ((turn.turn, _line(name, turn, turn.reason or "")) for turn in turns)
         return
-    against = [one for one in score.findings if one.state in ("fail", "partial")]
+    against = [finding for finding in score.findings if finding.state in ("fail", "partial")]
     for one in against:
         found = one.data.get("found")
         said = f"{one.what}: {found}" if isinstance(found, str) else f"{one.verdict.replace('_', ' ')}: {one.what}"

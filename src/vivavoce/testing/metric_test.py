@@ -256,14 +256,14 @@ class _Edits:
 
     def seen(self, kind: Kind, name: str, wanted: Sequence[str]) -> Seen:
         moves = self.moves[kind, name]
-        drops = [one.drop for one in moves if one.drop is not None]
+        drops = [move.drop for move in moves if move.drop is not None]
         return Seen(
             edit=name,
             kind=kind,
             wanted=kind == "defect" and name in wanted,
             moved=_rate(moves),
-            named=sum(one.moved and one.named for one in moves),
-            placed=sum(one.moved and one.placed for one in moves),
+            named=sum(move.moved and move.named for move in moves),
+            placed=sum(move.moved and move.placed for move in moves),
             drop=sum(drops) / len(drops) if drops else None,
             errors=self.errors[kind, name],
         )
@@ -271,16 +271,16 @@ class _Edits:
     def rescued(self) -> list[Seen]:
         """Return for each persuasive edit how often a defect that was seen without it is passed with it."""
         caught = {
-            (one.version.of, one.version.edit)
+            (move.version.of, move.version.edit)
             for (kind, _), moves in self.moves.items()
             if kind == "defect"
-            for one in moves
-            if one.moved
+            for move in moves
+            if move.moved
         }
         found: list[Seen] = []
         for (kind, name), moves in self.moves.items():
             if kind == "persuasion":
-                both = [one for one in moves if (one.version.of, one.version.edit) in caught]
+                both = [move for move in moves if (move.version.of, move.version.edit) in caught]
                 passed = [_Move(one.version, not one.moved, None, named=False, placed=False) for one in both]
                 found.append(
                     Seen(edit=name, kind=kind, wanted=False, moved=_rate(passed), errors=self.errors[kind, name])
@@ -302,7 +302,7 @@ def _failing_turns(score: Score) -> set[int]:
     of its evidence.
     """
     found = {turn for finding in score.findings if finding.state in ("fail", "partial") for turn in _turns(finding)}
-    found |= {one.turn for one in score.turns or () if one.turn is not None and one.passed is False}
+    found |= {turn.turn for turn in score.turns or () if turn.turn is not None and turn.passed is False}
     return found if score.findings else found | {one.turn for one in score.other_evidence if one.turn is not None}
 
 
@@ -313,8 +313,8 @@ def _turns(finding: Finding) -> Iterator[int]:
 
 
 def _rate(moves: Sequence[_Move]) -> Rate:
-    values = [float(one.moved) for one in moves]
-    found = mean_interval(values, [one.version.of for one in moves], bounds=(0.0, 1.0))
+    values = [float(move.moved) for move in moves]
+    found = mean_interval(values, [move.version.of for move in moves], bounds=(0.0, 1.0))
     if found is None:
         return Rate(times=0, n=0)
     return Rate(times=int(sum(values)), n=len(values), share=found.mean, low=found.low, high=found.high)
@@ -322,7 +322,7 @@ def _rate(moves: Sequence[_Move]) -> Rate:
 
 def _position(moves: Sequence[_Move]) -> Difference | None:
     """Compare the defects of the later half of conversations with those of the earlier half."""
-    placed = [one for one in moves if one.version.turn is not None and one.version.turns > 1]
+    placed = [move for move in moves if move.version.turn is not None and move.version.turns > 1]
     late = [one for one in placed if 2 * (one.version.turn or 0) >= one.version.turns]
     early = [one for one in placed if 2 * (one.version.turn or 0) < one.version.turns]
     if not late or not early:

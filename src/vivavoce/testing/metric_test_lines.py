@@ -56,20 +56,20 @@ def closing(found: MetricTest) -> Iterator[str]:
     """Yield sentences about what the tables do not say."""
     if found.no_place:
         yield f"no conversation has a place for {', '.join(found.no_place)}"
-    for one in found.metrics:
-        name = safe(one.title)
-        if one.failed_as_is:
-            yield f"{name}: not compared are {count(one.failed_as_is, 'conversation')} that it fails as it is"
-        if one.errors:
-            yield f"{name}: {count(one.errors, 'error')}; viva show {one.run} says why"
-        if one.skipped:
-            yield f"{name}: {count(one.skipped, 'version')} skipped, to which it does not apply"
-        if missed := [seen for seen in one.edits if seen.wanted and seen.moved.n and not seen.moved.times]:
+    for metric in found.metrics:
+        name = safe(metric.title)
+        if metric.failed_as_is:
+            yield f"{name}: not compared are {count(metric.failed_as_is, 'conversation')} that it fails as it is"
+        if metric.errors:
+            yield f"{name}: {count(metric.errors, 'error')}; viva show {metric.run} says why"
+        if metric.skipped:
+            yield f"{name}: {count(metric.skipped, 'version')} skipped, to which it does not apply"
+        if missed := [seen for seen in metric.edits if seen.wanted and seen.moved.n and not seen.moved.times]:
             yield f"{name} sees none of these: {', '.join(seen.edit for seen in missed)}"
-        if not one.compared:
+        if not metric.compared:
             yield f"{name}: nothing could be compared"
-        if one.detection.times and one.position is not None and one.position.difference is not None:
-            yield f"{name}: {_position(one.position)}"
+        if metric.detection.times and metric.position is not None and metric.position.difference is not None:
+            yield f"{name}: {_position(metric.position)}"
     yield from map(_self_preference, found.self_preference)
 
 
@@ -87,49 +87,49 @@ def gate_lines(found: MetricTest, min_detection: float | None, max_false_alarms:
 
     Where nothing could be counted, nothing is said: see `inconclusive`.
     """
-    for one in found.metrics:
-        seen, moved = one.detection, one.false_alarms
+    for metric in found.metrics:
+        seen, moved = metric.detection, metric.false_alarms
         if min_detection is not None and seen.share is not None and seen.share < min_detection:
-            yield safe(f"{one.title} sees {_told(seen)} of the defects, less than {min_detection:.1%}")
+            yield safe(f"{metric.title} sees {_told(seen)} of the defects, less than {min_detection:.1%}")
         if max_false_alarms is not None and moved.share is not None and moved.share > max_false_alarms:
             yield safe(
-                f"{one.title} is moved by {_told(moved)} of the harmless edits, more than {max_false_alarms:.1%}"
+                f"{metric.title} is moved by {_told(moved)} of the harmless edits, more than {max_false_alarms:.1%}"
             )
 
 
 def inconclusive(found: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> bool:
     """Say whether something has no score, or there is nothing to count that was asked for."""
-    for one in found.metrics:
-        uncounted = (min_detection is not None and not one.detection.n) or (
-            max_false_alarms is not None and not one.false_alarms.n
+    for metric in found.metrics:
+        uncounted = (min_detection is not None and not metric.detection.n) or (
+            max_false_alarms is not None and not metric.false_alarms.n
         )
-        if one.errors or not one.compared or uncounted:
+        if metric.errors or not metric.compared or uncounted:
             return True
     return False
 
 
 def _parts(found: MetricTest) -> Iterator[Part]:
-    yield _SUMMARY, [_summary(one) for one in found.metrics]
+    yield _SUMMARY, [_summary(metric) for metric in found.metrics]
     if len(found.metrics) > 1:
         yield _matrix(found)
-    for one in found.metrics:
-        defects = [seen for seen in one.edits if seen.wanted]
-        harmless = [seen for seen in one.edits if seen.kind == "harmless"]
-        name = [safe(one.title)]
+    for metric in found.metrics:
+        defects = [seen for seen in metric.edits if seen.wanted]
+        harmless = [seen for seen in metric.edits if seen.kind == "harmless"]
+        name = [safe(metric.title)]
         if defects:
             yield [*name, *_DEFECTS[1:]], [_defect(seen) for seen in defects]
         if harmless:
             yield _HARMLESS, [_harmless(seen) for seen in harmless]
-        if any(seen.moved.n for seen in one.rescued):
-            yield _RESCUED, [[seen.edit, *_rate(seen.moved)] for seen in one.rescued]
+        if any(seen.moved.n for seen in metric.rescued):
+            yield _RESCUED, [[seen.edit, *_rate(seen.moved)] for seen in metric.rescued]
 
 
 def _matrix(found: MetricTest) -> Part:
     """Return how many versions with each defect each metric fails, a dash where it is not there to see it."""
-    cells = [{seen.edit: seen for seen in one.edits if seen.wanted} for one in found.metrics]
-    names = dict.fromkeys(name for one in cells for name in one)
-    rows = [[name, *(_counted(one[name].moved) if name in one else "–" for one in cells)] for name in names]
-    return ["defect", *(safe(one.title) for one in found.metrics)], rows
+    cells = [{seen.edit: seen for seen in metric.edits if seen.wanted} for metric in found.metrics]
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    rows = [[name, *(_counted(cell[name].moved) if name in cell else "–" for cell in cells)] for name in names]
+    return ["defect", *(safe(metric.title) for metric in found.metrics)], rows
 
 
 def _counted(rate: Rate) -> str:

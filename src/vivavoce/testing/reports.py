@@ -60,7 +60,7 @@ def _opened(session: SharedSession, stores: Mapping[str, str]) -> Generator[list
 
 def _summary(graded: GradedRun, options: Sequence[str]) -> str:
     run, summary = graded.run, graded.summary()
-    means = [f"{one.name} {one.mean:.3f}" for one in summary.graders if one.mean is not None]
+    means = [f"{grader.name} {grader.mean:.3f}" for grader in summary.graders if grader.mean is not None]
     verdict = _verdict(run, summary)
     next_step = show_command(run.id, "", options).removesuffix(" ''") if graded.ended else continuing(run, options)
     skipped = [one_line(line, 200) for line in skip_lines(summary)]

@@ -195,7 +195,7 @@ class SampleItem(_Item):
         outcomes, only_warn = self._outcomes, self._held.only_warn
         if self._inapplicable:
             pytest.skip(inert(self._inapplicable))
-        if warnings := next((scores for one in outcomes if (scores := missed(one))), None):
+        if warnings := next((scores for outcome in outcomes if (scores := missed(outcome))), None):
             only = {name: score for name, score in warnings.items() if name in only_warn}
             pytest.xfail(inert(one_line(f"only a warning: {reason_line(only)}", 300)))
 
@@ -203,7 +203,7 @@ class SampleItem(_Item):
     def _inapplicable(self) -> str:
         """Why no grader applies or decides anything; empty where one does."""
         outcomes = self._outcomes
-        if any(decides(one) for one in outcomes):
+        if any(decides(outcome) for outcome in outcomes):
             return ""
         if measured := [name for name, score in all_scores(outcomes[0]).items() if score.measured is not None]:
             return one_line(f"only measured: {', '.join(measured)}; a threshold decides what passes", 300)
@@ -221,11 +221,11 @@ class SampleItem(_Item):
 
     @property
     def _missed(self) -> Sequence[Outcome]:
-        return [one for one in self._outcomes if missed(one, self._held.only_warn)]
+        return [outcome for outcome in self._outcomes if missed(outcome, self._held.only_warn)]
 
     @property
     def _broken(self) -> Sequence[Outcome]:
-        return [one for one in self._outcomes if broken(one) or one.attempt.failure is not None]
+        return [outcome for outcome in self._outcomes if broken(outcome) or outcome.attempt.failure is not None]
 
 
 class VerdictItem(_Item):

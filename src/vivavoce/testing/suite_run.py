@@ -60,12 +60,12 @@ class HeldRun:
     @cached_property
     def only_warn(self) -> frozenset[str]:
         """The graders whose misses only warn."""
-        return frozenset(one.name for one in self.summary.graders if one.severity == "warn")
+        return frozenset(grader.name for grader in self.summary.graders if grader.severity == "warn")
 
     @property
     def nothing_scored(self) -> bool:
         """Whether no conversation of the run has a score."""
-        return not any(one.scored for one in self.summary.graders)
+        return not any(grader.scored for grader in self.summary.graders)
 
     @cached_property
     def _outcomes(self) -> Mapping[tuple[str, str], Sequence[Outcome]]:

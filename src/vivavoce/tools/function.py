@@ -49,8 +49,10 @@ class FunctionTool:
         self.name, self.function, self.timeout = name, function, timeout
         own = properties(definition)
         parameters = _parameters(name, function)
-        self._filled = [one.name for one in parameters if one.name in FILLED and one.name not in own]
-        asked = [one for one in parameters if one.name not in self._filled]
+        self._filled = [
+            parameter.name for parameter in parameters if parameter.name in FILLED and parameter.name not in own
+        ]
+        asked = [parameter for parameter in parameters if parameter.name not in self._filled]
         self._arguments = _arguments(name, function, asked)
         self.definition = dict(definition) if definition is not None else self._definition()
 
@@ -144,9 +146,9 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError as error:
         raise UsageError(f"the parameters of the handler of '{name}' cannot be read; wrap it in a function") from error
-    for one in parameters:
-        if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL):
-            raise UsageError(f"the handler of '{name}' is called by keyword, and '{one.name}' cannot be")
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+            raise UsageError(f"the handler of '{name}' is called by keyword, and '{parameter.name}' cannot be")
     return parameters
 
 
@@ -157,7 +159,7 @@ def _arguments(
     try:
         annotated = function if inspect.isroutine(function) else type(function).__call__
         hints = get_type_hints(annotated, include_extras=True)
-        named = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
+        named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
         fields: dict[str, Any] = {one.name: _field(one, hints.get(one.name, Any)) for one in named}
         shape = cast("Any", TypedDict)("Arguments", fields)
         extra = "allow" if len(named) < len(parameters) else "forbid"

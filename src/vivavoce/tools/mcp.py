@@ -115,7 +115,7 @@ class McpSession:
         except asyncio.CancelledError:
             await self.close()
             raise
-        self._names = frozenset(one["function"]["name"] for one in self.definitions)
+        self._names = frozenset(definition["function"]["name"] for definition in self.definitions)
 
     async def answer(self, asked: Asked) -> Answer | None:
         """Answer a call, None where the server has no such tool.

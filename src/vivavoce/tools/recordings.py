@@ -57,8 +57,8 @@ class Recordings:
             f"viva export RUN --format recordings --output {place}"
         )
         self._by_tool: dict[str, list[RecordedCall]] = {}
-        for one in calls:
-            self._by_tool.setdefault(one.name, []).append(one)
+        for call in calls:
+            self._by_tool.setdefault(call.name, []).append(call)
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -105,7 +105,7 @@ class Recordings:
         own = self._by_tool.get(asked.name)
         if own is not None:
             return "\n".join(f"recorded: {one}" for one in _listed(own, asked))
-        others = [one for calls in self._by_tool.values() for one in calls if one.sample == asked.opening.sample_id]
+        others = [call for calls in self._by_tool.values() for call in calls if call.sample == asked.opening.sample_id]
         lines = [f"recorded in this row: {one}" for one in _listed(others, asked)]
         names = ", ".join(self._by_tool) or "none"
         return "\n".join([f"no call of this tool is recorded; recorded tools: {names}", *lines])
@@ -125,7 +125,7 @@ def _listed(calls: Sequence[RecordedCall], asked: Asked) -> list[str]:
         equal = sum(same_json(one.arguments[name], asked.arguments[name]) for name in shared)
         return -equal, one.sample != asked.opening.sample_id
 
-    found = (f"{one.name}({show(one.arguments)})" for one in sorted(calls, key=unlike))
+    found = (f"{call.name}({show(call.arguments)})" for call in sorted(calls, key=unlike))
     return list(dict.fromkeys(found))[:_SHOWN]
 
 
@@ -164,9 +164,9 @@ class Replay:
             return world.state
         for held in self.recording.conversations.get(opening.sample_id, ()):
             calls = [
-                (one.name, one.arguments)
-                for one in self.recording.calls
-                if (one.sample, one.trial) == (held.sample, held.trial)
+                (call.name, call.arguments)
+                for call in self.recording.calls
+                if (call.sample, call.trial) == (held.sample, held.trial)
             ]
             same = len(calls) == len(world.made) and all(
                 made.name == name and same_json(dict(made.arguments), arguments)

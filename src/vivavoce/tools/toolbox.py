@@ -251,10 +251,10 @@ def _misfits(asked: Asked, canned: Canned) -> list[str]:
 def by_name(definitions: Sequence[Definition]) -> dict[str, Definition]:
     """Return the definitions of tools by name, without those that have none, which no call can name."""
     named: dict[str, Definition] = {}
-    for one in definitions:
-        function: Any = one.get("function")
+    for definition in definitions:
+        function: Any = definition.get("function")
         if isinstance(function, Mapping) and "name" in function:
-            named[str(cast("Definition", function)["name"])] = one
+            named[str(cast("Definition", function)["name"])] = definition
     return named
 
 

@@ -57,7 +57,7 @@ def from_people(store: Store, grading: Grading, grader: str, author: str) -> Cal
     """
     pairs, decisions = store.labels.paired(grading, grader), store.decisions.all(grading.run_id, grader=grader)
     truth = truth_of(pairs, decisions)
-    truth.people = people_agreement([one.label for one in pairs])
+    truth.people = people_agreement([pair.label for pair in pairs])
     _drawn_in_all(truth, store.calibrations.verdicts(grading, grader))
     return new_calibration(grading, grader, truth, "people", author)
 
@@ -108,7 +108,7 @@ def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_ran
     if not pairs:
         raise UsageError(Problem(f"has no label of a whole conversation for grader '{grader}'", path))
     truth = truth_of(pairs)
-    truth.people = people_agreement([one.label for one in pairs])
+    truth.people = people_agreement([pair.label for pair in pairs])
     _drawn_in_all(truth, list(places.verdicts.values()))
     return new_calibration(graded.grading, grader, truth, "file", author)
 
@@ -156,11 +156,12 @@ def _drawn_in_all(truth: Truth, verdicts: Sequence[KeyedVerdict]) -> None:
     Where the conversations of the run were drawn themselves with unequal probabilities, a label had to be drawn twice.
     """
     if truth.labels and len(truth.labels) == len(verdicts):
-        truth.labels = [one.model_copy(update={"drawn": 1.0}) for one in truth.labels]
-    likely = {_key(one): one.drawn.probability for one in verdicts if one.drawn is not None}
+        truth.labels = [label.model_copy(update={"drawn": 1.0}) for label in truth.labels]
+    likely = {_key(verdict): verdict.drawn.probability for verdict in verdicts if verdict.drawn is not None}
     if len(set(likely.values())) > 1:
         truth.labels = [
-            one.model_copy(update={"drawn": one.drawn and one.drawn * likely[one.key]}) for one in truth.labels
+            label.model_copy(update={"drawn": label.drawn and label.drawn * likely[label.key]})
+            for label in truth.labels
         ]
 
 
@@ -381,8 +382,8 @@ def figures_of(labels: Sequence[LabelledVerdict]) -> list[Figure]:
     """
     if not labels:
         return []
-    good, passed = [one.good for one in labels], [one.passed for one in labels]
-    clusters, weights = [one.sample_id for one in labels], _weights(labels)
+    good, passed = [label.good for label in labels], [label.passed for label in labels]
+    clusters, weights = [label.sample_id for label in labels], _weights(labels)
     table = table_of([float(one) for one in good], [float(one) for one in passed], clusters, weights)
     right = [float(one is other) for one, other in zip(good, passed, strict=True)]
     whole = table_of([1.0] * len(labels), right, clusters, weights)
@@ -402,7 +403,9 @@ def needed(rates: Sequence[TargetRate], labels: int, unlabelled: int, width: flo
     The width goes with one over the square root of the labels. Without an interval the variance is taken to be that
     of a judge who tells nothing about a rate of one half.
     """
-    known = [one.rate.high - one.rate.low for one in rates if one.rate.high is not None and one.rate.low is not None]
+    known = [
+        rate.rate.high - rate.rate.low for rate in rates if rate.rate.high is not None and rate.rate.low is not None
+    ]
     now = max(known, default=None)
     every = _Z2 / width**2 if now is None else labels * (now / width) ** 2
     more = max(0, math.ceil(every) - labels)
@@ -419,7 +422,7 @@ def _verdicts(store: Store, grading: Grading, grader: str) -> dict[str, list[Key
 
 
 def _weights(labels: Sequence[LabelledVerdict]) -> list[float]:
-    return [1 / (one.drawn or 1.0) for one in labels]
+    return [1 / (label.drawn or 1.0) for label in labels]
 
 
 def _share(name: Measure, hits: float, misses: float, n: int) -> Figure:
@@ -437,9 +440,9 @@ def _kappa(good: Sequence[bool], passed: Sequence[bool], clusters: Sequence[str]
 def _auroc(
     labels: Sequence[LabelledVerdict], good: Sequence[bool], clusters: Sequence[str], weights: Sequence[float]
 ) -> Figure:
-    orders = sorted({_order(one) for one in labels})
+    orders = sorted({_order(label) for label in labels})
     place = {order: float(number) for number, order in enumerate(orders)}
-    values = [place[_order(one)] for one in labels]
+    values = [place[_order(label)] for label in labels]
     low, high = auroc_interval(values, good, clusters, weights) or (None, None)
     return Figure(name="auroc", n=len(labels), value=auroc(values, good, weights), low=low, high=high)
 
@@ -451,7 +454,7 @@ def _order(one: LabelledVerdict) -> tuple[float, float]:
 
 
 def _brier(labels: Sequence[LabelledVerdict]) -> Iterator[Figure]:
-    sure = [(one, one.confidence) for one in labels if one.confidence is not None]
+    sure = [(label, label.confidence) for label in labels if label.confidence is not None]
     errors = [(confidence - float(one.good is one.passed)) ** 2 for one, confidence in sure]
     mine = [one for one, _ in sure]
     found = mean_interval(errors, [one.sample_id for one in mine], weights=_weights(mine))
@@ -463,9 +466,9 @@ def _bins(labels: Sequence[LabelledVerdict]) -> Iterator[Bin]:
     for start, end in pairwise(_EDGES):
         last = end == _EDGES[-1]
         mine = [
-            (one, one.confidence)
-            for one in labels
-            if one.confidence is not None and (start <= one.confidence < end or (last and one.confidence == end))
+            (label, label.confidence)
+            for label in labels
+            if label.confidence is not None and (start <= label.confidence < end or (last and label.confidence == end))
         ]
         if not mine:
             continue
@@ -481,10 +484,10 @@ def _bins(labels: Sequence[LabelledVerdict]) -> Iterator[Bin]:
 
 def _slices(labels: Sequence[LabelledVerdict], tags: Mapping[str, frozenset[str]]) -> Iterator[Slice]:
     """Yield the figures of each target and each tag that some labels have and others have not."""
-    for target in sorted({one.target for one in labels}):
-        yield from _slice("target", target, [one for one in labels if one.target == target], len(labels))
-    for tag in sorted({tag for one in labels for tag in tags.get(one.sample_id, ())}):
-        yield from _slice("tag", tag, [one for one in labels if tag in tags.get(one.sample_id, ())], len(labels))
+    for target in sorted({label.target for label in labels}):
+        yield from _slice("target", target, [label for label in labels if label.target == target], len(labels))
+    for tag in sorted({tag for label in labels for tag in tags.get(label.sample_id, ())}):
+        yield from _slice("tag", tag, [label for label in labels if tag in tags.get(label.sample_id, ())], len(labels))
 
 
 def _slice(kind: Literal["tag", "target"], name: str, labels: Sequence[LabelledVerdict], every: int) -> Iterator[Slice]:
@@ -500,10 +503,10 @@ def _notes(found: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Se
     if 0 < len(found.drawn) < FEWEST:
         verb = "shows" if len(found.drawn) == 1 else "show"
         yield f"{count(len(found.drawn), 'label')} {verb} only the largest differences: see the intervals"
-    for one in rates:
-        if one.rate.why is not None:
-            of = f" of {one.target}" if len(rates) > 1 else ""
-            yield f"no corrected rate{of}: {one.rate.why}"
+    for rate in rates:
+        if rate.rate.why is not None:
+            of = f" of {rate.target}" if len(rates) > 1 else ""
+            yield f"no corrected rate{of}: {rate.rate.why}"
 
 
 def _left_out(found: Calibration) -> Iterator[str]:

@@ -39,7 +39,7 @@ def cascade_line(
     cheap, dear = _stated_keys(graders.get(first)), _stated_keys(graders.get(then))
     if cheap is None or dear is None or dear.keys() & _ALONE or cheap.keys() & _ALONE:
         return None
-    judge = cheap.get("model") or next((one.settings["model"] for one in scores if "model" in one.settings), None)
+    judge = cheap.get("model") or next((score.settings["model"] for score in scores if "model" in score.settings), None)
     if _without(cheap, _OWN) == _without(dear, _OWN) and judge is not None:
         asked: dict[str, Any] = {"model": judge}
     elif (name := cheap.get("metric") or cheap.get("function")) and cheap.keys() <= _METRIC:
@@ -229,7 +229,7 @@ def _spent(scores: Sequence[Score], unit: Unit) -> list[float] | None:
     """Return what each score cost, None where that is unknown; one without a call of its own costs what others do."""
     if not _asks(scores):
         return [0.0] * len(scores)
-    used = [one.usage if one.usage is not None and one.usage.calls else None for one in scores]
+    used = [score.usage if score.usage is not None and score.usage.calls else None for score in scores]
     known = [_amount(one, unit) for one in used if one is not None]
     if not known or None in known:
         return None
@@ -239,7 +239,7 @@ def _spent(scores: Sequence[Score], unit: Unit) -> list[float] | None:
 
 def _asks(scores: Sequence[Score]) -> bool:
     """Say whether a model was asked: then there are its settings."""
-    return any(one.settings or one.usage for one in scores)
+    return any(score.settings or score.usage for score in scores)
 
 
 def _amount(used: Usage, unit: Unit) -> float | None:
@@ -317,7 +317,7 @@ def _row(
 
 
 def _held(rows: Sequence[CascadeRow]) -> bool | None:
-    found = {one.name: one for one in rows}
+    found = {row.name: row for row in rows}
     if "cascade" not in found:
         return None
     return all(
@@ -348,7 +348,7 @@ def _notes(
         yield f"no usage was recorded, so costs are shares of the verdicts of {then}, without the cost of {first}"
     if _held(rows) is False:
         yield f"on the labels to report, the agreement is below the interval of {then}: label more before you use it"
-    alone = {one.name: one.accuracy for one in rows}
+    alone = {row.name: row.accuracy for row in rows}
     if _held(rows):
         yield f"on the labels to report, the agreement of the cascade is within the 95% intervals of {then}"
     if "cascade" in alone and _reaches(alone["first"], alone["then"]):

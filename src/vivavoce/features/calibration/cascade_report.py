@@ -21,7 +21,7 @@ def cascade_lines(found: CascadeReport) -> Iterator[str | FittingTable]:
     yield safe(f"{found.first}, then {found.then} of run {found.run}: {count(found.labels, 'label')}{halves}")
     if found.rows:
         yield ""
-        yield figures_table([*_HEAD, found.unit, *_FIGURES], [_row(one, found) for one in found.rows], _RANKS)
+        yield figures_table([*_HEAD, found.unit, *_FIGURES], [_row(row, found) for row in found.rows], _RANKS)
     yield ""
     yield safe(f"nothing is chosen: {found.why}" if found.why else _chosen(found))
     yield from (safe(f"note: {line}") for line in found.notes)

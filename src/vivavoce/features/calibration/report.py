@@ -34,10 +34,10 @@ def heading(found: CalibrationReport) -> str:
 
 def closing(found: CalibrationReport) -> Iterator[str]:
     """Yield the corrected rates, what cannot be stated, and how many more labels would narrow the interval."""
-    for one in found.rates:
-        if one.rate.value is not None:
-            name = f"{one.target}: " if len(found.rates) > 1 else ""
-            yield safe(f"{name}{corrected_text(one.rate, found.run)}")
+    for rate in found.rates:
+        if rate.rate.value is not None:
+            name = f"{rate.target}: " if len(found.rates) > 1 else ""
+            yield safe(f"{name}{corrected_text(rate.rate, found.run)}")
     yield from (safe(f"note: {line}") for line in found.notes)
     yield needed_line(found)
 

@@ -156,7 +156,7 @@ def between(values: Floats) -> Floats:
 
 def worth(cases: Labelled) -> float:
     """Return as how many independent labels of equal weight they count, were all of one sample the same."""
-    _, groups = np.unique(np.asarray([hash(one) for one in cases.samples]), return_inverse=True)
+    _, groups = np.unique(np.asarray([hash(sample) for sample in cases.samples]), return_inverse=True)
     sums = np.bincount(groups, weights=cases.weights)
     return float(np.sum(sums) ** 2 / np.sum(sums**2))
 

@@ -88,8 +88,8 @@ def command(
     out().print(_headline(report), soft_wrap=True)
     if report.naming is not None:
         _tell_naming(report.naming)
-    for one in report.clusters[:limit]:
-        out().print(_lines(one), soft_wrap=True)
+    for cluster in report.clusters[:limit]:
+        out().print(_lines(cluster), soft_wrap=True)
     if (more := len(report.clusters) - limit) > 0:
         notes().print(f"and {count(more, 'more cluster')}; --limit shows more", soft_wrap=True)
 

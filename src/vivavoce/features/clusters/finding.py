@@ -39,10 +39,10 @@ class Found:
         Raises:
             NotFound: there is none.
         """
-        for one in self.report.clusters:
-            if one.id == name:
-                return one
-        known = {one.id for one in self.report.clusters}
+        for cluster in self.report.clusters:
+            if cluster.id == name:
+                return cluster
+        known = {cluster.id for cluster in self.report.clusters}
         raise NotFound("cluster", name, within=f"run {self.report.run}", known=known)
 
 
@@ -84,10 +84,10 @@ def find_clusters(
     texts = sorted(said, key=lambda text: (-len(said[text]), text))
     how = compared(texts, embedder)
     groups = [*map(_of_signature, exact, exact.values()), *_of_reasons(texts, said, how)]
-    named = {one.key: _id(one) for one in groups}
+    named = {group.key: _id(group) for group in groups}
     everywhere, total = stems_of([one.reason[:LONGEST] for one in rows]), max(1, len(rows))
     share = _Shares(everyone, _population(store.run(grading.run_id).sampling, scored, everyone))
-    clusters = [_cluster(one, named[one.key], share, everywhere, total) for one in groups]
+    clusters = [_cluster(group, named[group.key], share, everywhere, total) for group in groups]
     clusters.sort(key=lambda one: (-one.conversations, -one.failures, one.title, one.id))
     report = Clusters(
         run=grading.run_id,
@@ -99,14 +99,14 @@ def find_clusters(
         method=how.method,
         clusters=tuple(clusters),
     )
-    return Found(report, {named[one.key]: _keys(one.rows) for one in groups})
+    return Found(report, {named[group.key]: _keys(group.rows) for group in groups})
 
 
 def _signatures(row: FailureRow) -> list[Signature]:
     if row.failure is not None:
         return [of_failure(row.failure, row.grader)]
-    missed = [of_finding(one, row.grader or "") for one in row.findings]
-    found = [*missed, *(of_tool(one.tool, one.text) for one in row.tools)]
+    missed = [of_finding(finding, row.grader or "") for finding in row.findings]
+    found = [*missed, *(of_tool(tool.tool, tool.text) for tool in row.tools)]
     return list(dict.fromkeys(one for one in found if one is not None))
 
 

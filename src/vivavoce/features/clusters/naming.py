@@ -68,8 +68,8 @@ async def name_clusters(found: Clusters, model: Model) -> Clusters:
     """
     some = found.clusters[:MOST]
     batches = [some[start : start + BATCH] for start in range(0, len(some), BATCH)]
-    answers = [one for one in await asyncio.gather(*(_ask(model, one) for one in batches)) if one.asked]
-    asked = sum(one.asked for one in answers)
+    answers = [one for one in await asyncio.gather(*(_ask(model, batch) for batch in batches)) if one.asked]
+    asked = sum(answer.asked for answer in answers)
     if not answers:
         return found
     given = {name: text for answer in answers for name, text in answer.names.items()}
@@ -85,7 +85,7 @@ async def name_clusters(found: Clusters, model: Model) -> Clusters:
         notes.append(f"{_keeping(rest)}: only the first {MOST} are named")
     used = total(answer.usage for answer in answers)
     naming = Naming(model=one_line(model.name), asked=asked, named=len(names), usage=used, notes=tuple(notes))
-    clusters = tuple(one.model_copy(update={"name": names.get(one.id)}) for one in found.clusters)
+    clusters = tuple(cluster.model_copy(update={"name": names.get(cluster.id)}) for cluster in found.clusters)
     return found.model_copy(update={"clusters": clusters, "naming": naming})
 
 
@@ -121,7 +121,7 @@ async def _ask(model: Model, clusters: Sequence[Cluster]) -> _Answer:
         name = " ".join(one.name.split())
         if 1 <= one.number <= len(clusters) and len(name) <= LONGEST and any(map(str.isalnum, name)):
             names.setdefault(clusters[one.number - 1].id, one_line(name, LONGEST))
-    unnamed = [one for one in clusters if one.id not in names]
+    unnamed = [cluster for cluster in clusters if cluster.id not in names]
     note = _without(unnamed, f"the model gave no name of 1 to {LONGEST} characters") if unnamed else None
     return _Answer(names, reply.usage, note, len(clusters))
 

@@ -113,7 +113,7 @@ def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> 
     found = named or with_kept_names(store, _found(request, choice), named_by)
     asked = 0 if found.naming is None else found.naming.asked
     judges = policy.judges if user_of(request).may("write") else []
-    listed = [one for one in found.clusters if not kind or one.kind == kind]
+    listed = [cluster for cluster in found.clusters if not kind or cluster.kind == kind]
     first = (part - 1) * SHOWN
     kept: dict[str, Value] = {
         "grader": grader or None,

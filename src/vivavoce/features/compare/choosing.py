@@ -95,8 +95,8 @@ def _known(store: Store, name: str) -> Run | None:
 def _pairs(runs: Sequence[RunEntry]) -> list[Pair]:
     """Return the two newest runs of each suite, the most recent suite first."""
     suites: dict[str, list[RunEntry]] = {}
-    for one in runs:
-        suites.setdefault(one.suite, []).append(one)
+    for run in runs:
+        suites.setdefault(run.suite, []).append(run)
     return [
         Pair(suite, known[1], known[0], compare_page(a=known[1].id, b=known[0].id))
         for suite, known in suites.items()

@@ -39,7 +39,7 @@ def _lines(found: Comparison) -> Iterator[str]:
     for target in found.targets:
         yield from _target(target)
     yield ""
-    yield from (f"- {code(one.sentence, WIDEST)}" for one in found.changes)
+    yield from (f"- {code(change.sentence, WIDEST)}" for change in found.changes)
     yield from (f"- {code(note, WIDEST)}" for note in found.notes)
     for side, graders, targets in (
         ("before", found.graders_only_a, found.targets_only_a),
@@ -57,19 +57,19 @@ def _target(found: TargetComparison) -> Iterator[str]:
     lacks = [(found.unmatched_a, "before"), (found.unmatched_b, "after")]
     apart = "".join(f", {len(ids):,} only {side}" for ids, side in lacks if ids)
     yield from ("", f"{named}: {count(found.matched, 'matched sample')}{apart}", "")
-    yield from table(_HEADS, "lrrrrrlrr", (_grader(one) for one in found.graders))
+    yield from table(_HEADS, "lrrrrrlrr", (_grader(grader) for grader in found.graders))
     for remark in remarks(found.graders):
         yield from ("", code(remark, WIDEST))
-    notes = [f"- {code(one.name)}: {one.note}" for one in found.graders if one.note]
+    notes = [f"- {code(grader.name)}: {grader.note}" for grader in found.graders if grader.note]
     notes += [f"- {code(line, WIDEST)}" for line in spoiled_sides(found, ("before", "after"))]
     yield from (["", *notes] if notes else [])
-    worse = [(one.name, flip) for one in found.graders for flip in one.worsened]
-    better = [(one.name, flip) for one in found.graders for flip in one.improved]
+    worse = [(grader.name, flip) for grader in found.graders for flip in grader.worsened]
+    better = [(grader.name, flip) for grader in found.graders for flip in grader.improved]
     for title, flips in (("passed before and fail now", worse), ("failed before and pass now", better)):
         if flips:
             yield from folded(f"{count(len(flips), 'score')} {title}", _flips(flips))
-    broke = dict.fromkeys(name for one in found.graders for name in one.broke)
-    fixed = dict.fromkeys(name for one in found.graders for name in one.fixed)
+    broke = dict.fromkeys(name for grader in found.graders for name in grader.broke)
+    fixed = dict.fromkeys(name for grader in found.graders for name in grader.fixed)
     for title, samples in (("Scored before, an error now", broke), ("An error before, scored now", fixed)):
         yield from (["", f"{title}: {_some(list(samples))}"] if samples else [])
 

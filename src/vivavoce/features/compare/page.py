@@ -177,7 +177,9 @@ def _values(view: _View) -> dict[str, object]:
     found, sides = view.found, view.sides
     target = found.targets[0]
     headline = str(gate_of(sides.grading_b).get("metric_key") or "reward")
-    shown = next((one for one in target.graders if one.name == view.grader), None) or lead(target.graders, headline)
+    shown = next((grader for grader in target.graders if grader.name == view.grader), None) or lead(
+        target.graders, headline
+    )
     scale = scale_of(target.graders)
     return {
         "section": "compare",
@@ -186,7 +188,8 @@ def _values(view: _View) -> dict[str, object]:
         "heads": _heads(view, target),
         "finding": "" if found.same else safe(finding(target, shown)),
         "differences": [
-            difference(one, scale, view.link(grader=one.name) + "#flips", shown=one is shown) for one in target.graders
+            difference(grader, scale, view.link(grader=grader.name) + "#flips", shown=grader is shown)
+            for grader in target.graders
         ],
         "scale": scale,
         "signed": signed,
@@ -196,7 +199,7 @@ def _values(view: _View) -> dict[str, object]:
         "only": view.only,
         "whole": view.link(),
         "targets": _targets(view),
-        "changed": [one for one in target.graders if one.note],
+        "changed": [grader for grader in target.graders if grader.note],
         "spoiled": list(spoiled_sides(target, ("A", "B"))),
         "regrade": [
             (side, new_job_page(grade=run.id), _command(run)) for side, run in (("A", sides.a), ("B", sides.b))
@@ -229,7 +232,7 @@ def _heads(view: _View, target: TargetComparison) -> list[dict[str, object]]:
 
 def _targets(view: _View) -> list[tuple[str, str, str]]:
     """Return the pairs of targets to choose from, if there are several."""
-    pairs = [(one.target_a, one.target_b) for one in view.found.targets]
+    pairs = [(target.target_a, target.target_b) for target in view.found.targets]
     return [(*pair, view.link(target_a=pair[0], target_b=pair[1])) for pair in pairs] if len(pairs) > 1 else []
 
 

@@ -50,7 +50,7 @@ class DifferenceScale:
     def ticks(self) -> list[tuple[float, str]]:
         """The positions of the ticks, in percent, each with its number."""
         steps = range(round(self.low / self.step), round(self.high / self.step) + 1)
-        return [(self.at(one * self.step), _tick(one * self.step)) for one in steps]
+        return [(self.at(step * self.step), _tick(step * self.step)) for step in steps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Difference:
 
 def scale_of(graders: Sequence[GraderComparison]) -> DifferenceScale:
     """Return the axis that shows every difference with its interval."""
-    ends = [end for one in graders for end in (one.low, one.difference, one.high) if end is not None]
+    ends = [end for grader in graders for end in (grader.low, grader.difference, grader.high) if end is not None]
     return DifferenceScale.around(ends)
 
 
@@ -81,7 +81,7 @@ def lead(graders: Sequence[GraderComparison], headline: str | None) -> GraderCom
 
     One that is the same on both sides comes before one that may not be.
     """
-    worse = [one for one in graders if one.reading == "worse"]
+    worse = [grader for grader in graders if grader.reading == "worse"]
     if worse:
         return min(worse, key=lambda one: one.difference or 0.0)
     known = sorted(graders, key=lambda one: (one.reading == "incomparable", one.name != headline))
@@ -97,14 +97,14 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
     """Return in a few sentences what changed from a to b, how certain that is, and what is unknown."""
     if not target.matched:
         return "The two runs share no sample, so nothing can be compared."
-    pairs = count(max((one.n for one in target.graders), default=0), "sample")
-    if not any(one.n for one in target.graders):
+    pairs = count(max((grader.n for grader in target.graders), default=0), "sample")
+    if not any(grader.n for grader in target.graders):
         if measured := list(measured_remarks(target.graders)):
             return " ".join(measured)
         return f"No grader has a score on both sides for any of the {count(target.matched, 'common sample')}."
-    alike = [one for one in target.graders if one.reading != "incomparable"]
+    alike = [grader for grader in target.graders if grader.reading != "incomparable"]
     compared = [one for one in alike if one.reading != "measured"]
-    apart = [one for one in target.graders if one.reading == "incomparable"]
+    apart = [grader for grader in target.graders if grader.reading == "incomparable"]
     if not any(one.n for one in compared):
         return (
             f"{_apart(apart)}, so a difference tells nothing about the target until both runs are graded in "
@@ -119,7 +119,7 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
 
 
 def _apart(graders: Sequence[GraderComparison]) -> str:
-    return f"{listed([_name(one) for one in graders])} changed between the two runs"
+    return f"{listed([_name(grader) for grader in graders])} changed between the two runs"
 
 
 def several_finding(found: SeveralComparisons) -> str:
@@ -128,17 +128,17 @@ def several_finding(found: SeveralComparisons) -> str:
 
 
 def _difference_from_a(found: Comparison) -> str:
-    graders = [one for target in found.targets for one in target.graders if one.reading != "incomparable"]
-    if measured := [one.measured for one in graders if one.measured is not None and not one.n]:
-        graders = [one for one in graders if one.reading != "measured"]
+    graders = [grader for target in found.targets for grader in target.graders if grader.reading != "incomparable"]
+    if measured := [grader.measured for grader in graders if grader.measured is not None and not grader.n]:
+        graders = [grader for grader in graders if grader.reading != "measured"]
         if not graders:
             return f" was only measured, on {count(measured[0].n, 'sample')}"
-    if not any(one.n for one in graders):
+    if not any(grader.n for grader in graders):
         return " cannot be compared with A"
     phrases = [
         f" is {word} than A on {listed([_name(one) for one in mine])}"
         for word in ("worse", "better")
-        if (mine := [one for one in graders if one.reading == word])
+        if (mine := [grader for grader in graders if grader.reading == word])
     ]
     return " and".join(phrases) or " shows no clear change from A"
 
@@ -150,14 +150,14 @@ def uneven(shown: GraderComparison) -> float:
 
 def _changes(graders: Sequence[GraderComparison]) -> str:
     phrases = [_change(word, graders) for word in ("worse", "better")]
-    sure = " and ".join(one for one in phrases if one)
+    sure = " and ".join(phrase for phrase in phrases if phrase)
     if sure:
         return sure
     return "no grader shows a clear change" if len(graders) > 1 else f"{_name(graders[0])} shows no clear change"
 
 
 def _change(reading: Reading, graders: Sequence[GraderComparison]) -> str:
-    mine = [one for one in graders if one.reading == reading]
+    mine = [grader for grader in graders if grader.reading == reading]
     mine.sort(key=lambda one: -abs(one.difference or 0.0))
     if not mine:
         return ""

@@ -78,7 +78,7 @@ class SeveralComparisons(Compared):
     @property
     def verdict(self) -> Verdict:
         """Whether any of the runs is worse, for comparisons with a ruling."""
-        verdicts = {one.ruling.verdict for one in self.comparisons if one.ruling is not None}
+        verdicts = {comparison.ruling.verdict for comparison in self.comparisons if comparison.ruling is not None}
         return "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
 
 
@@ -170,7 +170,9 @@ def _rows(found: SeveralComparisons) -> Iterator[list[Text]]:
 
 
 def _target(found: SeveralComparisons, line: Line) -> str:
-    return f" {safe(line.target.target_b)}" if any(len(one.targets) > 1 for one in found.comparisons) else ""
+    return (
+        f" {safe(line.target.target_b)}" if any(len(comparison.targets) > 1 for comparison in found.comparisons) else ""
+    )
 
 
 def _flips(one: GraderComparison) -> str:

@@ -39,7 +39,7 @@ def several_values(store: Store, comparisons: Comparisons, names: Sequence[str])
         "signed": signed,
         "level": f"{100 * found.level:.4g}",
         "changes": [(letter, one) for letter, one in found.lettered if one.changes or one.notes],
-        "named_targets": any(len(one.targets) > 1 for one in found.comparisons),
+        "named_targets": any(len(comparison.targets) > 1 for comparison in found.comparisons),
         "json_link": several_data(found.run, [run.id for run in runs[1:]]),
         "command": f"viva compare {' '.join(run.id for run in runs)}",
     }

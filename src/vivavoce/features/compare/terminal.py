@@ -41,7 +41,7 @@ def comparison(found: Comparison) -> Group:
         return Group(*parts, same, *ruling)
     for target in found.targets:
         parts += _target(target, named=len(found.targets) > 1)
-    parts += [Text(safe(one.sentence)) for one in found.changes]
+    parts += [Text(safe(change.sentence)) for change in found.changes]
     parts += [Text(safe(note), style="yellow") for note in found.notes]
     only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
     parts += [Text(f"only in {side}: {', '.join(map(safe, names))}", style="yellow") for side, names in only if names]
@@ -52,8 +52,8 @@ def comparison(found: Comparison) -> Group:
 
 def _heads(found: Comparison) -> Iterator[Labelled]:
     """Yield a line for each side: its scores, its suite, and the compared targets."""
-    targets_a = dict.fromkeys(safe(one.target_a) for one in found.targets)
-    targets_b = dict.fromkeys(safe(one.target_b) for one in found.targets)
+    targets_a = dict.fromkeys(safe(target.target_a) for target in found.targets)
+    targets_b = dict.fromkeys(safe(target.target_b) for target in found.targets)
     for side, grading, suite, targets in (
         ("a", found.grading_a, found.suite_a, targets_a),
         ("b", found.grading_b, found.suite_b, targets_b),

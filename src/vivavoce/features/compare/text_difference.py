@@ -47,8 +47,8 @@ def word_difference(before: str, after: str) -> list[Stretch]:
 
 def same_share(stretches: Sequence[Stretch]) -> float:
     """Return the share of characters that is in both texts, 0 to 1."""
-    whole = sum(len(one.text) for one in stretches)
-    return sum(len(one.text) for one in stretches if one.kind == "same") / whole if whole else 1.0
+    whole = sum(len(stretch.text) for stretch in stretches)
+    return sum(len(stretch.text) for stretch in stretches if stretch.kind == "same") / whole if whole else 1.0
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
@@ -117,6 +117,6 @@ def _changed(gone: list[str], new: list[str]) -> Iterator[SuiteLine]:
     sides: list[tuple[Literal["gone", "new"], int]] = [("gone", len(gone)), ("new", len(new))]
     for kind, number in sides:
         for words in both[:number]:
-            mine = [one for one in words if one.kind in ("same", kind)]
+            mine = [word for word in words if word.kind in ("same", kind)]
             whole = all(one.kind != "same" for one in mine)
             yield SuiteLine(kind, [Stretch("same", one.text) for one in mine] if whole else mine)

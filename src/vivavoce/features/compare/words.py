@@ -33,13 +33,13 @@ def _target(store: Store, found: TargetComparison, a: Grading | None, b: Grading
         return flip.model_copy(update=texts)
 
     graders = [
-        one.model_copy(
+        grader.model_copy(
             update={
-                kind: [quoted(one, flip) if i < FLIPS else flip for i, flip in enumerate(flips)]
-                for kind, flips in (("worsened", one.worsened), ("improved", one.improved))
+                kind: [quoted(grader, flip) if i < FLIPS else flip for i, flip in enumerate(flips)]
+                for kind, flips in (("worsened", grader.worsened), ("improved", grader.improved))
             }
         )
-        for one in found.graders
+        for grader in found.graders
     ]
     return found.model_copy(update={"graders": graders})
 

@@ -379,7 +379,7 @@ def answer_as_recorded(target: Target, attempt: Attempt) -> None:
     made = [recorded_call(attempt.key.sample_id, call, answer) for call, answer in answered]
     calls = [one for one in made if one is not None]
     recordings = Recordings(calls, "the original conversation")
-    names = {one.name for one in calls} & by_name(toolbox.definitions).keys()
+    names = {call.name for call in calls} & by_name(toolbox.definitions).keys()
     answering = copy(toolbox)
     answering.handlers = {**dict.fromkeys(names, recordings), **toolbox.handlers}
     target.tools = answering

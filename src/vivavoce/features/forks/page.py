@@ -61,7 +61,11 @@ def sections_of_conversation(store: Store, run: Run, key: AttemptKey) -> list[Pa
 def _values(run: Run, found: Forked, origin: Outcome, first: int) -> dict[str, object]:
     fork = found.fork
     whole = sample_page(fork.run, fork.sample, trial=fork.trial, target=fork.target)
-    links = {turn_label(one.turn): sample_page(run.id, one.sample) for one in found.places if one.scored or one.errors}
+    links = {
+        turn_label(place.turn): sample_page(run.id, place.sample)
+        for place in found.places
+        if place.scored or place.errors
+    }
     heads, cells = places_table(found)
     shown = conversation(
         origin,
@@ -78,7 +82,7 @@ def _values(run: Run, found: Forked, origin: Outcome, first: int) -> dict[str, o
         "heads": heads,
         "rows": list(zip(cells, [*found.places, None], strict=True)),
         "link_of": {**links, HELD: whole}.get,
-        "places": {one.turn: one for one in found.places},
+        "places": {place.turn: place for place in found.places},
         "label_of_turn": turn_label,
         "ratio": ratio,
         "run_link": run_page(run.id),
@@ -101,8 +105,8 @@ def fork_plot(found: Forked) -> TrendPlot:
     points.append(_point(HELD, None).model_copy(update={"mean": None if ended is None else float(ended)}))
     plot = trend_plot(points, Axis(0.0, 1.0, TOP, BOTTOM))
     fell = None if found.turn is None else turn_label(found.turn)
-    marks = [replace(one, kind="bad") if one.run == fell else one for one in plot.marks if one.kind == "dot"]
-    return replace(plot, marks=marks, dates=_turns_below([one.x for one in plot.marks]), last=None)
+    marks = [replace(mark, kind="bad") if mark.run == fell else mark for mark in plot.marks if mark.kind == "dot"]
+    return replace(plot, marks=marks, dates=_turns_below([mark.x for mark in plot.marks]), last=None)
 
 
 def _turns_below(places: Sequence[float]) -> list[tuple[float, str]]:

@@ -64,7 +64,7 @@ def _table(found: Grouped) -> FittingTable:
     """Return a row for each group; those that differ from the others are bold."""
     heads = (Column(head, "right", rank=rank) for rank, head in zip(_RANKS, HEADS, strict=True))
     rows: list[list[Text]] = []
-    for one in found.groups:
-        style = "bold" if one.rest is not None and one.rest.differs else ""
-        rows.append([Text(text, style=style) for text in (safe(one.name), *cells(one))])
+    for group in found.groups:
+        style = "bold" if group.rest is not None and group.rest.differs else ""
+        rows.append([Text(text, style=style) for text in (safe(group.name), *cells(group))])
     return FittingTable([Column(safe(found.by)), *heads], rows)

@@ -42,5 +42,5 @@ def _table(view: RunView, by: str) -> dict[str, object]:
         term = f"trial:{name}" if by == "trial" else f"{by}:{quoted(name)}"
         return view.link(filter=f"{text} {term}".strip(), group=None)
 
-    rows = [(one, link(one.name), cells(one)) for one in found.groups]
+    rows = [(group, link(group.name), cells(group)) for group in found.groups]
     return {"shown": True, "rows": rows, "heads": HEADS, "finding": found.finding}

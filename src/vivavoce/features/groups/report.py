@@ -81,10 +81,10 @@ def _finding(groups: Sequence[Group]) -> str:
         return "no conversation is in a group"
     if len(groups) == 1 and groups[0].rest is None:
         return "there is no other group to compare with"
-    if all(one.rest is None for one in groups):
+    if all(group.rest is None for group in groups):
         return "too few to compare: a group and the others need two samples each with a score"
-    apart = [one for one in groups if one.rest is not None and one.rest.differs]
-    tested = [one.rest for one in groups if one.rest is not None]
+    apart = [group for group in groups if group.rest is not None and group.rest.differs]
+    tested = [group.rest for group in groups if group.rest is not None]
     alone = any(not rest.differs and not rest.low <= 0 <= rest.high for rest in tested)
     note = f"; each interval is for its group alone, among {len(tested)} compared" * alone
     if not apart:

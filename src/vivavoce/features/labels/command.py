@@ -167,12 +167,11 @@ def _print_agreement(found: LabelAgreement) -> None:
         lines.append(f"agreement {number(found.agreement)}, κ {number(found.kappa)}, {interval}")
     elif found.n:
         lines.append(f"agreement {number(found.agreement)}, κ – (only one kind of label)")
-    for one in found.disagreements:
-        turn = "" if one.label.turn is None else f" {turn_label(one.label.turn)}"
-        kind = "too lenient" if one.lenient else "too strict"
-        lines.append(
-            f"{kind}  {conversation_label(one.label.sample_id, one.label.trial)}{turn}  {one.label.note or ''}".rstrip()
-        )
+    for disagreement in found.disagreements:
+        label = disagreement.label
+        turn = "" if label.turn is None else f" {turn_label(label.turn)}"
+        kind = "too lenient" if disagreement.lenient else "too strict"
+        lines.append(f"{kind}  {conversation_label(label.sample_id, label.trial)}{turn}  {label.note or ''}".rstrip())
     if found.decided:
         lines.append(f"{found.decided} of them decided where people differ")
     _print_lines([*lines, *people_lines(found.people)])

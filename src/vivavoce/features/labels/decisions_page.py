@@ -57,8 +57,8 @@ def differing(request: Request, run: str, grader: str | None = None) -> Response
         "section": "label",
         "run": found,
         "run_link": run_page(found.id),
-        "lines": [_line(found.id, one) for one in places],
-        "left": sum(one.decision is None for one in places),
+        "lines": [_line(found.id, place) for place in places],
+        "left": sum(place.decision is None for place in places),
     }
     return page("differing.html", values)
 

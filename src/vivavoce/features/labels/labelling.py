@@ -191,7 +191,7 @@ def human_labels(labels: Sequence[Label], outcome: Outcome) -> dict[int | None, 
     for label in labels:
         grade = outcome.scores.get(label.grader)
         if label.turn is not None and grade is not None:
-            grade = next((one for one in grade.turns or () if one.turn == label.turn), None)
+            grade = next((turn for turn in grade.turns or () if turn.turn == label.turn), None)
         found.setdefault(label.turn, []).append(human_label(label, grade))
     return found
 
@@ -211,8 +211,12 @@ def agreement_shown(found: LabelAgreement, link: Callable[[Label], str | None]) 
     scale, ticks = _WHOLE if found.low is not None and found.low < 0 else _UPPER
     plot = range_plot(scale, found.kappa, found.low, found.high)
     differing = [
-        Differing(safe(one.label.sample_id), link(one.label), "too lenient" if one.lenient else "too strict")
-        for one in found.disagreements
+        Differing(
+            safe(disagreement.label.sample_id),
+            link(disagreement.label),
+            "too lenient" if disagreement.lenient else "too strict",
+        )
+        for disagreement in found.disagreements
     ]
     return AgreementShown(found, plot, [(scale.at(tick), f"{tick:g}") for tick in ticks], differing)
 

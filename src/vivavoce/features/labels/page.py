@@ -186,7 +186,7 @@ def _labelling(request: Request, run: Run, outcome: Outcome) -> dict[str, object
     labels = _store(request).labels.of(run.id, key)
     return {
         "labels": human_labels(labels, outcome),
-        "labelled": any(one.author == user.name for one in labels),
+        "labelled": any(label.author == user.name for label in labels),
         "graders": list(outcome.scores),
         "key": key,
         "run": run.id,
@@ -262,7 +262,7 @@ def _around(request: Request, queue: LabelQueue, place: int, labels: dict[Attemp
 def _labels_of_all(request: Request, task: LabelTask) -> list[Label]:
     """Return what everybody says of whole conversations for the grader of a queue."""
     labels = _store(request).labels.all(task.grading.run_id, grader=task.grader)
-    return [one for one in labels if one.turn is None]
+    return [label for label in labels if label.turn is None]
 
 
 def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HumanLabel]:

@@ -212,7 +212,7 @@ def _shown(outcome: Outcome, first: int) -> Data:
 
 
 def _score(score: Score) -> Data:
-    turns = [_score(one) for one in score.turns or ()]
+    turns = [_score(turn) for turn in score.turns or ()]
     found: Data = {
         "turn": None if score.turn is None else score.turn + 1,
         "state": score.state,

@@ -165,9 +165,9 @@ def spans(one: Conversation) -> Iterator[Span]:
 def _split(messages: Sequence[AnyMessage]) -> tuple[list[Message], list[Message]]:
     """Return what is said to the target and what it says and does, from its first message on."""
     first = next((at for at, one in enumerate(messages) if isinstance(one, AIMessage)), len(messages))
-    if not any(isinstance(one, HumanMessage) for one in messages[:first]):
+    if not any(isinstance(message, HumanMessage) for message in messages[:first]):
         first = next((at + 1 for at, one in enumerate(messages) if isinstance(one, HumanMessage)), first)
-    return [one.to_dict() for one in messages[:first]], [one.to_dict() for one in messages[first:]]
+    return [message.to_dict() for message in messages[:first]], [message.to_dict() for message in messages[first:]]
 
 
 def publish(graded: GradedRun, to: str) -> list[str]:
@@ -276,4 +276,6 @@ def _encodable(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
 
 
 def _dialogue_text(outcome: Outcome) -> str:
-    return "\n".join(f"{one.role}: {one.text}" for one in outcome.attempt.trajectory.messages if one.text)
+    return "\n".join(
+        f"{message.role}: {message.text}" for message in outcome.attempt.trajectory.messages if message.text
+    )

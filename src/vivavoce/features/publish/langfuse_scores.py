@@ -88,8 +88,8 @@ def _scores_request(batch: list[dict[str, Any]]) -> Request:
 def as_events(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return scores as servers take them that take no list of scores."""
     events = [
-        {"id": stable_id("event", one["id"]), "type": "score-create", "timestamp": one["timestamp"], "body": one}
-        for one in scores
+        {"id": stable_id("event", score["id"]), "type": "score-create", "timestamp": score["timestamp"], "body": score}
+        for score in scores
     ]
     return {"batch": events}
 

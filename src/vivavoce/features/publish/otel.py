@@ -92,8 +92,12 @@ def _run_span(graded: GradedRun) -> Data:
         "vivavoce.verdict": graded.grading.verdict,
         "vivavoce.conversations": summary.attempts,
         "vivavoce.failed_conversations": summary.failed_attempts,
-        **{f"vivavoce.mean.{one.name}": one.mean for one in summary.graders if one.measured is None},
-        **{f"vivavoce.measured.{one.name}": one.measured.mean for one in summary.graders if one.measured is not None},
+        **{f"vivavoce.mean.{grader.name}": grader.mean for grader in summary.graders if grader.measured is None},
+        **{
+            f"vivavoce.measured.{grader.name}": grader.measured.mean
+            for grader in summary.graders
+            if grader.measured is not None
+        },
     }
     end = run.finished_at or run.started_at
     return {**_run_ids(graded), **_times(run.started_at, end), **_about(f"run {run.suite}", known)}

@@ -55,8 +55,8 @@ def _figures(summary: Summary) -> Iterator[tuple[str, float | None]]:
     several = len(target_names(summary)) > 1
     yield "conversations", summary.attempts
     yield "conversations/failed", summary.failed_attempts
-    for one in summary.graders:
-        yield from _of_grader(f"{one.target}/{one.name}" if several else one.name, one)
+    for grader in summary.graders:
+        yield from _of_grader(f"{grader.target}/{grader.name}" if several else grader.name, grader)
     for latency in summary.latency:
         place = f"{latency.target}/latency" if several else "latency"
         yield f"{place}/p50", latency.p50

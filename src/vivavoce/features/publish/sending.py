@@ -142,7 +142,7 @@ async def send(requests: Iterable[Request], address: Address) -> Sent:
 
 async def _all(post: Callable[[Request], Any], requests: Iterable[Request]) -> None:
     """Post requests at the same time; the first that fails ends the others."""
-    tasks = [asyncio.ensure_future(post(one)) for one in requests]
+    tasks = [asyncio.ensure_future(post(request)) for request in requests]
     try:
         await asyncio.gather(*tasks)
     finally:

@@ -165,7 +165,7 @@ def _ends_with_stop(message: str) -> bool:
 
 def _punctuation(side: UserSide) -> float | None:
     length = sum(_lengths(side))
-    return 100 * sum(len(_PUNCTUATION.findall(one)) for one in side.messages) / length if length else None
+    return 100 * sum(len(_PUNCTUATION.findall(message)) for message in side.messages) / length if length else None
 
 
 def _is_laid_out(message: str) -> bool:

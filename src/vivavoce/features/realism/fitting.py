@@ -104,7 +104,7 @@ def fitted(real: Spoken) -> Fitted:
     personas: list[dict[str, Any]] = []
     for kind in range(int(of.max()) + 1):
         inside = of == kind
-        named = _name(rows, inside, [one["name"] for one in personas])
+        named = _name(rows, inside, [persona["name"] for persona in personas])
         share = round(float(inside.mean()), 3)
         personas.append({"share": share, "name": named, **_persona(rows[inside]), **language})
     messages = rows[:, _PLACES["messages"]]

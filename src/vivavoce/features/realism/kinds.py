@@ -123,7 +123,7 @@ def _seeds(scaled: Floats, number: int) -> Floats:
     draw = np.random.default_rng(SEED)
     seeds = [scaled[draw.integers(len(scaled))]]
     while len(seeds) < number:
-        apart = np.min([((scaled - one) ** 2).sum(axis=1) for one in seeds], axis=0)
+        apart = np.min([((scaled - seed) ** 2).sum(axis=1) for seed in seeds], axis=0)
         seeds.append(scaled[draw.choice(len(scaled), p=apart / apart.sum())])
     return np.array(seeds)
 

@@ -45,14 +45,14 @@ class Both:
     @cached_property
     def clusters(self) -> list[str]:
         """What each came of; conversations in which users say the same on both sides go together."""
-        both = {one.content for one in self.simulated.sides} & {one.content for one in self.real.sides}
-        return [one.content if one.content in both else one.cluster for one in self.sides]
+        both = {side.content for side in self.simulated.sides} & {side.content for side in self.real.sides}
+        return [side.content if side.content in both else side.cluster for side in self.sides]
 
     @cached_property
     def same(self) -> int:
         """How many simulated conversations have a real one in which the user says exactly the same."""
-        real = {one.content for one in self.real.sides}
-        return len([one for one in self.simulated.sides if one.content in real])
+        real = {side.content for side in self.real.sides}
+        return len([side for side in self.simulated.sides if side.content in real])
 
     @cached_property
     def rows(self) -> Floats:
@@ -84,17 +84,17 @@ class Both:
 def _are_english(spoken: Spoken) -> list[bool]:
     """Return which conversations are English; one whose language is not told is taken for what most others are in."""
     usual = usual_language(spoken)
-    return [(one.language or usual) == ENGLISH for one in spoken.sides]
+    return [(side.language or usual) == ENGLISH for side in spoken.sides]
 
 
 def languages_of(spoken: Spoken) -> Mapping[str, int]:
     """Return how many conversations of one side are in which language, the most frequent first."""
-    return dict(Counter(one.language or UNKNOWN for one in spoken.sides).most_common())
+    return dict(Counter(side.language or UNKNOWN for side in spoken.sides).most_common())
 
 
 def usual_language(spoken: Spoken) -> str | None:
     """Return the language of most conversations; where each is too short to tell, that of many together."""
-    told = Counter(one.language for one in spoken.sides if one.language is not None)
+    told = Counter(side.language for side in spoken.sides if side.language is not None)
     if told:
         return told.most_common(1)[0][0]
-    return language_of(" ".join(message for one in spoken.sides[:TOGETHER] for message in one.messages)[:READ])
+    return language_of(" ".join(message for side in spoken.sides[:TOGETHER] for message in side.messages)[:READ])

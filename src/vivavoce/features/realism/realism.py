@@ -125,7 +125,7 @@ def _side(spoken: Spoken) -> Side:
 def _finding(manner: Apart, features: Sequence[FeatureDifference]) -> str:
     if manner.note == SAME:
         return f"nothing to compare: {SAME}"
-    telling = [sentence(one) for one in features if one.differs]
+    telling = [sentence(feature) for feature in features if feature.differs]
     most = "; ".join(telling[:_NAMED])
     number = f"{len(telling)} of {count(len(features), 'feature')} {'differs' if len(telling) == 1 else 'differ'}"
     if manner.can_tell:

@@ -74,7 +74,7 @@ def kind_line(one: Kind) -> str:
 
 def change_lines(change: Change) -> Iterator[str]:
     """Yield what came closer since an earlier run."""
-    farther = len([one for one in change.features if one.direction == "farther"])
+    farther = len([feature for feature in change.features if feature.direction == "farther"])
     closer = count(len(change.features) - farther, "feature")
     yield f"since {safe(change.earlier)} {closer} came closer to real users, {farther:,} went farther"
     if change.after.features is not None and change.before.features is not None:
@@ -110,9 +110,9 @@ def blocks(found: Realism, limit: int) -> Iterator[RenderableType]:
         yield from (Text(line) for line in change_lines(found.change))
         if found.change.features:
             yield Text()
-            yield figures_table(CHANGE_HEADS, [change_cells(one) for one in found.change.features])
+            yield figures_table(CHANGE_HEADS, [change_cells(feature) for feature in found.change.features])
     yield Text()
-    yield figures_table(HEADS, [feature_cells(one) for one in found.features[:limit]], _RANKS)
+    yield figures_table(HEADS, [feature_cells(feature) for feature in found.features[:limit]], _RANKS)
     if (more := len(found.features) - limit) > 0:
         yield Text(f"and {count(more, 'more feature')}; --limit shows more", style="dim")
     yield from _unlike("simulated conversations that are least like real ones", found.least_likely)
@@ -129,12 +129,12 @@ def _unlike(title: str, conversations: Sequence[Unlike]) -> Iterator[RenderableT
         return
     yield Text()
     yield Text(title, style="bold")
-    for one in conversations[:SHOWN]:
-        yield Labelled(Text("  "), Text(f"{safe(one.name)}  “{safe(one.says)}”"))
-        for reason in one.reasons:
+    for conversation in conversations[:SHOWN]:
+        yield Labelled(Text("  "), Text(f"{safe(conversation.name)}  “{safe(conversation.says)}”"))
+        for reason in conversation.reasons:
             yield Labelled(Text("    "), Text(reason))
-        if one.command is not None:
-            yield Text(f"    {one.command}", style="dim")
+        if conversation.command is not None:
+            yield Text(f"    {conversation.command}", style="dim")
 
 
 def _kinds(kinds: Sequence[Kind]) -> Iterator[RenderableType]:
@@ -142,10 +142,10 @@ def _kinds(kinds: Sequence[Kind]) -> Iterator[RenderableType]:
         return
     yield Text()
     yield Text("kinds of real users", style="bold")
-    for one in kinds:
-        yield Labelled(Text(f"  {one.number}  "), Text(kind_line(one)))
-        yield Labelled(Text("     "), Text("; ".join(one.marks) or "like the others in all features"))
-        yield Labelled(Text("     "), Text(f"such as {safe(one.example)}: “{safe(one.says)}”", style="dim"))
+    for kind in kinds:
+        yield Labelled(Text(f"  {kind.number}  "), Text(kind_line(kind)))
+        yield Labelled(Text("     "), Text("; ".join(kind.marks) or "like the others in all features"))
+        yield Labelled(Text("     "), Text(f"such as {safe(kind.example)}: “{safe(kind.says)}”", style="dim"))
 
 
 WIDEST = 400
@@ -165,15 +165,15 @@ def _markdown_lines(found: Realism) -> Iterator[str]:
         yield from (f"- {code(line, WIDEST)}" for line in change_lines(found.change))
         if found.change.features:
             yield ""
-            yield from table(list(CHANGE_HEADS), "lrrrl", (change_cells(one) for one in found.change.features))
+            yield from table(list(CHANGE_HEADS), "lrrrl", (change_cells(feature) for feature in found.change.features))
     yield ""
-    yield from table(list(HEADS), "lrrrrl", (feature_cells(one) for one in found.features))
+    yield from table(list(HEADS), "lrrrrl", (feature_cells(feature) for feature in found.features))
     yield from _markdown_unlike("Simulated conversations that are least like real ones", found.least_likely)
     yield from _markdown_unlike("Real conversations that are least like simulated ones", found.least_resembled)
     if found.kinds:
         yield from ("", "Kinds of real users", "")
-        for one in found.kinds:
-            yield f"{one.number}. {kind_line(one)}: {'; '.join(one.marks)}; such as {code(one.example)}"
+        for kind in found.kinds:
+            yield f"{kind.number}. {kind_line(kind)}: {'; '.join(kind.marks)}; such as {code(kind.example)}"
     if found.notes:
         yield ""
     yield from (f"- {code(note, WIDEST)}" for note in found.notes)
@@ -182,5 +182,5 @@ def _markdown_lines(found: Realism) -> Iterator[str]:
 def _markdown_unlike(title: str, conversations: Sequence[Unlike]) -> Iterator[str]:
     if conversations:
         yield from ("", title, "")
-    for one in conversations:
-        yield f"- {code(one.name)}: {code(one.says)}: {'; '.join(one.reasons)}"
+    for conversation in conversations:
+        yield f"- {code(conversation.name)}: {code(conversation.says)}: {'; '.join(conversation.reasons)}"

@@ -53,7 +53,9 @@ def user_side(name: str, messages: Sequence[AnyMessage], cluster: str | None = N
     _, turns = split_turns(messages)
     said: list[str] = []
     before: list[str] = []
-    answer = next((one.text for one in reversed(messages[: _first_user(messages)]) if one.role == "assistant"), "")
+    answer = next(
+        (message.text for message in reversed(messages[: _first_user(messages)]) if message.role == "assistant"), ""
+    )
     for turn in turns:
         if turn[0].text.strip():
             said.append(turn[0].text)
@@ -61,7 +63,7 @@ def user_side(name: str, messages: Sequence[AnyMessage], cluster: str | None = N
         answer = next((one.text for one in reversed(turn) if one.role == "assistant" and one.text.strip()), "")
     if not said:
         return None
-    spoken = [one for one in messages if one.role in ("user", "assistant") and one.text.strip()]
+    spoken = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     side = UserSide(name, cluster or name, tuple(said), tuple(before), (spoken[-1].role, spoken[-1].text))
     if cluster is not None or len(said) < 2:
         return side

@@ -195,7 +195,7 @@ class Trends:
         points = list(self._points(entries, grader or ""))
         if entries and self.series.before is not None and entries[0].graded is self.series.before:
             points = points[1:]
-        label = next((one.own.label for one in reversed(entries) if one.own), None)
+        label = next((entry.own.label for entry in reversed(entries) if entry.own), None)
         return Trend(
             suite=self.suite,
             grader=grader,
@@ -215,7 +215,7 @@ class Trends:
         """The graders of these runs, those of the newest first."""
         names: dict[str, None] = {}
         for graded, summary in reversed(self._runs_read):
-            names |= dict.fromkeys(one.name for one in summary.graders) if summary else {}
+            names |= dict.fromkeys(grader.name for grader in summary.graders) if summary else {}
             names |= dict.fromkeys(graded.grading.fingerprints) if graded.grading else {}
         return list(names)
 
@@ -223,7 +223,9 @@ class Trends:
     def targets(self) -> list[str]:
         """The targets of these runs, those of the newest first."""
         return list(
-            dict.fromkeys(one.target for _, summary in reversed(self._runs_read) if summary for one in summary.graders)
+            dict.fromkeys(
+                grader.target for _, summary in reversed(self._runs_read) if summary for grader in summary.graders
+            )
         )
 
     @property
@@ -273,7 +275,7 @@ class Trends:
     def _several(self) -> str | None:
         """Return the first target of the newest run that has several, None if every run has one."""
         for _, summary in reversed(self._runs_read):
-            names = dict.fromkeys(one.target for one in summary.graders) if summary else {}
+            names = dict.fromkeys(grader.target for grader in summary.graders) if summary else {}
             if len(names) > 1:
                 return next(iter(names))
         return None

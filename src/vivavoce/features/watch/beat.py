@@ -58,7 +58,7 @@ class Beat:
     async def begin(self, state: WatchState) -> None:
         """Go on from what the store was told before, and say that the watch has begun."""
         rows = await asyncio.to_thread(self.store.watches.all)
-        before = next((one for one in rows if one.name == self.name), None)
+        before = next((row for row in rows if row.name == self.name), None)
         self.state, self._since = state, hour_of(time.time())
         if before is not None:
             told = WatchState.model_validate(before.state)
@@ -115,7 +115,7 @@ class Beat:
     def _alert(self, gate: Gate, now: float) -> Alert:
         watches, since = self.store.watches, now - self.rules.window
         runs = watches.runs(self.name, since, now)
-        mine = [one.grading for one in runs]
+        mine = [run.grading for run in runs]
         statuses = watches.status_counts(mine, since, now + 1)
         judged = sum(statuses.values())
         known = Alert(
@@ -145,14 +145,14 @@ def _come_in(database: sqlite3.Connection, _: Counter[str], *, since: int) -> tu
 
 def _by_grader(counts: list[ScoreCount]) -> dict[str, GraderCount]:
     found: dict[str, dict[str, int]] = {}
-    for one in counts:
-        what = "passed" if one.passed else "failed"
-        if one.state == "error":
+    for count in counts:
+        what = "passed" if count.passed else "failed"
+        if count.state == "error":
             what = "errors"
-        elif one.state == "skipped":
+        elif count.state == "skipped":
             what = "skipped"
-        elif one.passed is None:
+        elif count.passed is None:
             what = "measured"
-        numbers = found.setdefault(one.name, {})
-        numbers[what] = numbers.get(what, 0) + one.number
+        numbers = found.setdefault(count.name, {})
+        numbers[what] = numbers.get(what, 0) + count.number
     return {name: GraderCount(**numbers) for name, numbers in found.items()}

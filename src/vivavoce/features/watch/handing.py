@@ -169,7 +169,7 @@ class Outage:
         """Take note of a conversation; return whether it is the one by which an outage begins or ends."""
         before, scores = self.lasts, outcome.scores.values()
         failures = [score.failure for score in scores if score.failure is not None and score.failure.blame == "judge"]
-        if any(one.kind in _MEETS_OTHERS for one in failures):
+        if any(failure.kind in _MEETS_OTHERS for failure in failures):
             self._failed += 1
         elif failures or any(score.usage is not None for score in scores):  # it answered, whatever it said
             self._failed = 0

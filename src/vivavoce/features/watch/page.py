@@ -27,8 +27,8 @@ def watch(request: Request, name: str | None = None, per: Bucket = "hour") -> Re
         return page("watch.html", {"section": "watch", "found": None})
     found = watched(store, name or None, per)
     state = found.state
-    labels = {one.start: label_of_period(one.start, per) for one in found.periods}
-    seen = [one for one in reversed(found.periods) if one.arrived or one.judged]
+    labels = {period.start: label_of_period(period.start, per) for period in found.periods}
+    seen = [period for period in reversed(found.periods) if period.arrived or period.judged]
     anchors = {labels[one.start]: f"#p-{int(one.start)}" for one in seen}
 
     def anchor(label: str) -> str:

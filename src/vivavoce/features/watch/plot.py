@@ -43,11 +43,11 @@ def label_of_period(start: float, per: Bucket) -> str:
 def _plot(points: Sequence[Point], axis: Axis | None) -> TrendPlot:
     """Return the plot of some points; a time in which nothing was judged is left open, and is not an error."""
     plot = trend_plot(points, axis)
-    return replace(plot, marks=[one for one in plot.marks if one.kind == "dot"], dates=_dates(points))
+    return replace(plot, marks=[mark for mark in plot.marks if mark.kind == "dot"], dates=_dates(points))
 
 
 def _points(found: Watched, grader: str) -> list[Point]:
-    return [_point(one, one.rates.get(grader, Rate()), found.per) for one in found.periods]
+    return [_point(period, period.rates.get(grader, Rate()), found.per) for period in found.periods]
 
 
 def _point(period: Period, rate: Rate, per: Bucket) -> Point:

@@ -262,7 +262,9 @@ def watched(store: Store, name: str | None = None, per: Bucket = "hour", now: fl
         heard_at=row.heard_at,
         at=at,
         per=per,
-        periods=[_period(one, [hours[h] for h in range(one, one + length, 3600) if h in hours]) for one in starts],
+        periods=[
+            _period(start, [hours[h] for h in range(start, start + length, 3600) if h in hours]) for start in starts
+        ],
         total=_period(first, hours.values()),
         state=state,
         verdict=_verdict(state.alert, condition),

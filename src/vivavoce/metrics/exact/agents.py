@@ -42,7 +42,7 @@ class _Scene:
         of_part = {id(message): turn for turn, message in numbered(self.part)}
         messages = self.agents.messages
         self.turns = {at: of_part[id(one)] for at, one in enumerate(messages) if id(one) in of_part}
-        made = (call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls or ())
+        made = (call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls or ())
         self.calls = {id(call): f"c{number}" for number, call in enumerate(made)}
 
     def finding(self, place: int, call: ToolCall | None, kind: str, verdict: str, what: str) -> Finding:
@@ -265,6 +265,6 @@ def _whose(tool: str, tools: Mapping[str, frozenset[str]]) -> str:
 
 
 def _with_faults(reason: str, findings: Sequence[Finding]) -> str:
-    told = [f"{turn_label(one.turn)}: {one.what}" for one in findings[:_SHOWN]]
+    told = [f"{turn_label(finding.turn)}: {finding.what}" for finding in findings[:_SHOWN]]
     more = [f"and {len(findings) - _SHOWN} more"] if len(findings) > _SHOWN else []
     return "; ".join([reason, *told, *more])

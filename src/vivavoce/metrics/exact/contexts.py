@@ -234,7 +234,8 @@ def _reason(findings: Sequence[Finding]) -> str:
     if not findings:
         return "exactly what is wanted"
     told = "; ".join(
-        one.what if one.turn is None else f"{turn_label(one.turn)}: {one.what}" for one in findings[:_SHOWN]
+        finding.what if finding.turn is None else f"{turn_label(finding.turn)}: {finding.what}"
+        for finding in findings[:_SHOWN]
     )
     more = f"; and {len(findings) - _SHOWN} more" if len(findings) > _SHOWN else ""
     return f"{findings[0].verdict}: {told}{more}"

@@ -142,7 +142,9 @@ class SessionTurn:
     def said(self, speaker: Speaker) -> list[Utterance]:
         """Return the messages of one side that have words."""
         return [
-            Utterance(self.index, one.text) for one in self.messages if one.role == speaker and not is_blank(one.text)
+            Utterance(self.index, message.text)
+            for message in self.messages
+            if message.role == speaker and not is_blank(message.text)
         ]
 
 

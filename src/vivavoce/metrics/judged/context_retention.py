@@ -56,5 +56,5 @@ class ContextRetentionMetric(ChecklistMetric):
 
     def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
         """Return the four questions, and where users come back three more."""
-        marks = {mark.number for one in metric_input.messages if (mark := one.mark) is not None}
+        marks = {mark.number for message in metric_input.messages if (mark := message.mark) is not None}
         return {**ITEMS, **OF_SESSIONS} if len(marks) > 1 else ITEMS

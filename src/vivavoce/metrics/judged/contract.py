@@ -115,7 +115,7 @@ class ContractMetric(JudgedMetric):
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
         """Return a question about what a second look calls done, and the first did not."""
-        done = [one for one in verdict.findings if one.kind == PROHIBITION and one.state == "fail"]
+        done = [finding for finding in verdict.findings if finding.kind == PROHIBITION and finding.state == "fail"]
         return doubts_of_second_look(done) if is_second_look(question.metric_input) else ()
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:

@@ -164,7 +164,7 @@ class FirstFailureMetric(JudgedMetric):
 
 def root_of(scores: Iterable[Score]) -> Finding | None:
     """Return the root of the failure that one of the scores found, None where none did."""
-    found = (one for score in scores for one in score.findings)
+    found = (finding for score in scores for finding in score.findings)
     return next((one for one in found if (one.kind, one.verdict) == (FAILED_STEP, ROOT)), None)
 
 

@@ -289,7 +289,7 @@ class GoalAchievementJudge(JudgedMetric):
         (first,) = yield Ask(judge, questions[:1], self.again, leads=True)
         try:
             if first.reply.parsed is not None:
-                listed = tuple(one.what for one in self.verdict(first).findings if "kind" in one.data)
+                listed = tuple(finding.what for finding in self.verdict(first).findings if "kind" in finding.data)
                 if listed:
                     questions = self.questions(reading.knowing(outcomes=listed))
             return [first, *(yield Ask(judge, questions[1:], self.again))]
@@ -411,12 +411,12 @@ def _objection_to_fact(
 
 
 def _changes(acts: Mapping[str, Act], question: Question, changes: Sequence[Change]) -> Iterator[Finding]:
-    for one in changes:
-        verdict, state = CHANGES[one.verdict]
-        act = acts[one.call]
-        what = f"{one.call}: {act.call.name}"
-        data = {"asked": one.asked, "rule": one.rule}
-        yield question.finding(CHANGE, what, verdict, state, [one.call], act.turn, data)
+    for change in changes:
+        verdict, state = CHANGES[change.verdict]
+        act = acts[change.call]
+        what = f"{change.call}: {act.call.name}"
+        data = {"asked": change.asked, "rule": change.rule}
+        yield question.finding(CHANGE, what, verdict, state, [change.call], act.turn, data)
 
 
 def _doubts_of_words(outcomes: Sequence[Finding], question: Question) -> Iterator[str]:
@@ -461,7 +461,7 @@ def _number(reference: str) -> int | None:
 
 
 def _of_kind(findings: Sequence[Finding], *kinds: str) -> list[Finding]:
-    return [one for one in findings if one.kind in kinds]
+    return [finding for finding in findings if finding.kind in kinds]
 
 
 def _check_levels(categories: Sequence[str], passing: Sequence[str]) -> None:

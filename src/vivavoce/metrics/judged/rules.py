@@ -138,8 +138,8 @@ def merged_rules(versions: Sequence[Finding], once_failed: bool = False) -> Find
     """
     once_failed = once_failed or versions[0].kind == PROHIBITION
     order: tuple[FindingState, ...] = ("fail", "pass") if once_failed else ("pass", "fail")
-    state = next((state for state in order if any(one.state == state for one in versions)), "skip")
-    deciding = [one for one in versions if one.state == state]
+    state = next((state for state in order if any(version.state == state for version in versions)), "skip")
+    deciding = [version for version in versions if version.state == state]
     update = {
         "verdict": deciding[0].verdict,
         "state": state,

@@ -123,7 +123,8 @@ class TopicAdherenceMetric(JudgedMetric):
         """Return whether the share would pass with other findings; one that fails was answered, or not, wrongly."""
         del verdict
         requests = [
-            (bool(one.data["on_topic"]), (one.state == "pass") == bool(one.data["on_topic"])) for one in findings
+            (bool(finding.data["on_topic"]), (finding.state == "pass") == bool(finding.data["on_topic"]))
+            for finding in findings
         ]
         share = adherence(requests)[self.mode]
         return None if share is None else self.config.passes(share)

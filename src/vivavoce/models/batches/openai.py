@@ -155,9 +155,15 @@ def _state(payload: object) -> State:
     settled, broken = counts.get("completed", 0) + counts.get("failed", 0), counts.get("failed", 0)
     if status == "failed":
         complaints = listed_objects(read_object(told.get("errors") or {}), "data")
-        cause = "; ".join(f"{one.get('code')}: {one.get('message')}" for one in complaints[:3]) or "it does not say why"
+        cause = (
+            "; ".join(f"{complaint.get('code')}: {complaint.get('message')}" for complaint in complaints[:3])
+            or "it does not say why"
+        )
         return State(
-            service_id, "refused", cause=cause, too_much=any(one.get("code") == _TOO_MUCH for one in complaints)
+            service_id,
+            "refused",
+            cause=cause,
+            too_much=any(complaint.get("code") == _TOO_MUCH for complaint in complaints),
         )
     if status not in _ENDED:
         return State(service_id, "going", settled, broken)

@@ -109,11 +109,11 @@ def _latest(earlier: list[str], room: int) -> list[str]:
 
 def _output_of(answer: AnalysisResult) -> Output:
     return {
-        "findings": [excerpt(one) for one in answer.findings[:LISTED]],
+        "findings": [excerpt(finding) for finding in answer.findings[:LISTED]],
         "sentiment": answer.sentiment,
         "completeness": answer.completeness_score,
-        "concerns": [excerpt(one) for one in answer.concerns[:LISTED]],
-        "recommendations": [excerpt(one) for one in answer.next_steps[:LISTED]],
+        "concerns": [excerpt(concern) for concern in answer.concerns[:LISTED]],
+        "recommendations": [excerpt(next_step) for next_step in answer.next_steps[:LISTED]],
     }
 
 

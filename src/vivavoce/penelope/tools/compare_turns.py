@@ -169,9 +169,10 @@ def _output(
 ) -> Output:
     findings = [f"Turns {first} and {second}: {similarity:.0%} similar"]
     findings += [
-        f'Possible contradiction: "{excerpt(one["first"])}" and "{excerpt(one["second"])}" ({excerpt(one["why"])})'
-        + ("" if one.get("verified", True) else " (not verified: these words do not stand in both answers)")
-        for one in contradictions[:LISTED]
+        f'Possible contradiction: "{excerpt(contradiction["first"])}" and "{excerpt(contradiction["second"])}" '
+        f"({excerpt(contradiction['why'])})"
+        + ("" if contradiction.get("verified", True) else " (not verified: these words do not stand in both answers)")
+        for contradiction in contradictions[:LISTED]
     ]
     findings += [f"Repeated: {excerpt(one)}" for one in repeated[:5]]
     findings += [f"Dropped: {excerpt(one)}" for one in dropped[:5]]

@@ -35,15 +35,15 @@ def shown_comments(
 ) -> dict[int | None, list[CommentShown]]:
     """Return comments by turn, oldest first; `removes_all` means that this person may remove anybody's."""
     found: dict[int | None, list[CommentShown]] = {}
-    for one in comments:
-        found.setdefault(one.turn, []).append(
+    for comment in comments:
+        found.setdefault(comment.turn, []).append(
             CommentShown(
-                id=one.id,
-                author=safe(one.author),
-                html=comment_html(one.text, turns, place_of),
-                at=one.created_at,
-                resolved=safe(one.resolved_by or ""),
-                may_remove=removes_all or one.author == who,
+                id=comment.id,
+                author=safe(comment.author),
+                html=comment_html(comment.text, turns, place_of),
+                at=comment.created_at,
+                resolved=safe(comment.resolved_by or ""),
+                may_remove=removes_all or comment.author == who,
             )
         )
     return found

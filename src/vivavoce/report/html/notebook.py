@@ -47,7 +47,7 @@ def graded_html(graded: GradedRun) -> str:
 
 
 def _worst(store: Store, grading: Grading) -> list[Line]:
-    found = [line(one, "", ()) for one in store.browse.samples(grading.id, sort="worst", limit=SHOWN).samples]
+    found = [line(sample, "", ()) for sample in store.browse.samples(grading.id, sort="worst", limit=SHOWN).samples]
     return [one for one in found if one.state not in ("pass", "measured", "skip")]
 
 
@@ -117,7 +117,9 @@ def sample_html(sample: Sample) -> str:
 
 def score_html(score: Score) -> str:
     """Return a score with its reason and what it rests on."""
-    findings = [(one.what, one.verdict, _place(one.turn), _quotes(one.evidence)) for one in score.findings]
+    findings = [
+        (finding.what, finding.verdict, _place(finding.turn), _quotes(finding.evidence)) for finding in score.findings
+    ]
     turns = {turn_label(turn.turn): turn for turn in score.turns or () if turn.turn is not None}
     evidence = [(_place(one.turn), _quotes([one])) for one in score.other_evidence]
     tables = [
@@ -140,21 +142,23 @@ def report_html(report: EvaluationReport) -> str:
 def comparison_html(found: Comparison) -> str:
     """Return what changed from one run to another: each grader, then the samples that fail now."""
     graders = [
-        (one.name, target.target_b, str(one.n), *_change(one)) for target in found.targets for one in target.graders
+        (grader.name, target.target_b, str(grader.n), *_change(grader))
+        for target in found.targets
+        for grader in target.graders
     ]
     worse = [
-        (one.name, flip.sample_b, f"{flip.score_a:.2f} → {flip.score_b:.2f}", flip.why)
+        (grader.name, flip.sample_b, f"{flip.score_a:.2f} → {flip.score_b:.2f}", flip.why)
         for target in found.targets
-        for one in target.graders
-        for flip in one.worsened
+        for grader in target.graders
+        for flip in grader.worsened
     ]
     tables = [
         Rows(("grader", "target", "n", "before", "after", "difference", "95% interval"), graders),
         Rows(("passed before, fails now", "sample", "score", "why"), worse),
     ]
     ruling = [] if found.ruling is None else [found.ruling.sentence, *reason_lines(found.ruling)]
-    notes = [*ruling, *(one.sentence for one in found.changes)]
-    notes += [f"{one.name}: {one.note}" for target in found.targets for one in target.graders if one.note]
+    notes = [*ruling, *(change.sentence for change in found.changes)]
+    notes += [f"{grader.name}: {grader.note}" for target in found.targets for grader in target.graders if grader.note]
     return _card_html(Card(f"{found.run_b} after {found.run_a}", notes, tables))
 
 

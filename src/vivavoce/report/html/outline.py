@@ -75,7 +75,7 @@ def _size(messages: Sequence[AnyMessage]) -> int:
 def _char_count(message: AnyMessage) -> int:
     said = min(len(words_of(message)), LONGEST["data" if isinstance(message, ToolMessage) else "speech"])
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-    return FRAME + said + sum(min(len(one.function.arguments), LONGEST["data"]) for one in calls)
+    return FRAME + said + sum(min(len(call.function.arguments), LONGEST["data"]) for call in calls)
 
 
 FOUND = 50

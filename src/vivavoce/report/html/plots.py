@@ -217,7 +217,7 @@ class Axis:
     @classmethod
     def around(cls, points: Iterable[Point], top: float, bottom: float) -> Axis:
         """Return an axis that shows every mean, interval and gate."""
-        ends = [end for one in points for end in (one.mean, one.low, one.high, one.gate) if end is not None]
+        ends = [end for point in points for end in (point.mean, point.low, point.high, point.gate) if end is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         step = _step(high - low)
         low = math.floor(low / step + 1e-9) * step
@@ -287,14 +287,16 @@ def trend_plot(points: Sequence[Point], axis: Axis | None = None) -> TrendPlot:
     axis = axis or Axis.around(points, TOP + ROW * rows, BOTTOM)
     marks = [_mark(axis, x, one) for x, one in zip(places, points, strict=True)]
     stretches = list(_stretches(list(zip(places, points, strict=True))))
-    gate = next((one.gate for one in reversed(points) if one.gate is not None), None)
+    gate = next((point.gate for point in reversed(points) if point.gate is not None), None)
     newest = next((mark for mark in reversed(marks) if mark.kind in ("dot", "bad", "part")), None)
-    mean = next((one.mean for one in reversed(points) if one.mean is not None), None)
+    mean = next((point.mean for point in reversed(points) if point.mean is not None), None)
     return TrendPlot(
         axis=axis,
-        bands=[band for one in stretches for band in _bands(axis, one)],
-        lines=[_path((x, axis.at(point.mean or 0.0)) for x, point in one) for one in stretches if len(one) > 1],
-        whiskers=[found for one in stretches if (found := _whisker(axis, one)) is not None],
+        bands=[band for stretch in stretches for band in _bands(axis, stretch)],
+        lines=[
+            _path((x, axis.at(point.mean or 0.0)) for x, point in stretch) for stretch in stretches if len(stretch) > 1
+        ],
+        whiskers=[found for stretch in stretches if (found := _whisker(axis, stretch)) is not None],
         marks=marks,
         flags=flags,
         dates=list(_dates(places, points)),

@@ -61,19 +61,19 @@ class Metric:
 def conditions(summary: Summary) -> list[Condition]:
     """Return the conditions of the verdict, a line for each reason, then for each warning."""
     decisive = [Condition(_STATES[reason.verdict], safe(reason_text(reason)), reason) for reason in summary.reasons]
-    return [*decisive, *(Condition("part", safe(reason_text(one)), one) for one in summary.warnings)]
+    return [*decisive, *(Condition("part", safe(reason_text(warning)), warning) for warning in summary.warnings)]
 
 
 def scale_of(summary: Summary, gates: Mapping[str, float]) -> Scale:
     """Return the axis that shows every mean, interval and gate."""
-    ends = [end for one in summary.graders for end in (one.low, one.mean) if end is not None]
+    ends = [end for grader in summary.graders for end in (grader.low, grader.mean) if end is not None]
     return Scale.around([*ends, *gates.values()])
 
 
 def metrics(summary: Summary, scale: Scale, gates: Mapping[str, float], *, provisional: bool) -> list[Metric]:
     """Return the rows of the table, in the order of the suite."""
     gate_conditions = conditions(summary)
-    return [_metric(one, gate_conditions, scale, gates.get(one.name), provisional) for one in summary.graders]
+    return [_metric(grader, gate_conditions, scale, gates.get(grader.name), provisional) for grader in summary.graders]
 
 
 def gates_of(grading: Grading) -> dict[str, float]:
@@ -140,7 +140,7 @@ def judges_of(grading: Grading) -> list[str]:
 def _facts(run: Run, grading: Grading, summary: Summary) -> Iterator[tuple[str, str]]:
     if judges := judges_of(grading):
         yield "judge" if len(judges) == 1 else "judges", ", ".join(judges)
-    if trials := max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0):
+    if trials := max((max(grader.pass_hat) for grader in summary.graders if grader.pass_hat), default=0):
         yield "trials", str(trials)
     if (commit := revision(run)) is not None:
         yield "commit", commit[:SHORT]
@@ -191,18 +191,18 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "conditions": conditions(summary),
         "scale": scale,
         "metrics": metrics(summary, scale, gates, provisional=running),
-        "several": len({one.target for one in summary.graders}) > 1,
-        "targets": sorted({safe(one.target) for one in summary.graders}),
+        "several": len({grader.target for grader in summary.graders}) > 1,
+        "targets": sorted({safe(grader.target) for grader in summary.graders}),
         "recorded": run.spec.get("driver") == "replay",
         "lines": [*lines, PASSED_ADDED] if grading.passed_added else lines,
         "agents": agent_rows(summary),
         "agent_heads": HEADS,
         "who_failed": who_failed(summary),
         "agents_line": agents_line(summary),
-        "tags": [(one.tag, grader) for one in summary.tags for grader in one.graders],
+        "tags": [(tag.tag, grader) for tag in summary.tags for grader in tag.graders],
         "tags_line": tags_line(summary),
-        "trials": [one for one in summary.graders if one.pass_hat],
-        "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
+        "trials": [grader for grader in summary.graders if grader.pass_hat],
+        "most_trials": max((max(grader.pass_hat) for grader in summary.graders if grader.pass_hat), default=0),
         "planned": _planned(run),
         "description": run.spec.get("description"),
     }
@@ -219,7 +219,7 @@ def _decides(summary: Summary, grading: Grading) -> bool:
     first = headline(summary, grading)
     if first is None:
         return False
-    failed = any(one.verdict == "fail" and list(one.graders) == [first.name] for one in summary.reasons)
+    failed = any(reason.verdict == "fail" and list(reason.graders) == [first.name] for reason in summary.reasons)
     return failed or first.name in (gate_of(grading).get("metric_key"), "reward")
 
 

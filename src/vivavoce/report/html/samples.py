@@ -68,7 +68,7 @@ class Column(NamedTuple):
         """Return what it says of a conversation."""
         match self.fact:
             case None:
-                return next((score_number(one) for one in entry.scores if one.name == self.name), "") or "–"
+                return next((score_number(score) for score in entry.scores if score.name == self.name), "") or "–"
             case "seconds":
                 return span(entry.seconds)
             case "turns":
@@ -94,7 +94,7 @@ def usual_columns(summary: Summary, grading: Grading) -> list[Column]:
 def all_columns(summary: Summary, grading: Grading) -> list[Column]:
     """Return every column that can be chosen: the graders, the headline first, and the facts."""
     first = headline(summary, grading)
-    graders = [*([first.name] if first else []), *(one.name for one in summary.graders)]
+    graders = [*([first.name] if first else []), *(grader.name for grader in summary.graders)]
     names = list(dict.fromkeys(graders))
     return [*(Column(f'"{name}"' if name in FACTS else name, name) for name in names), *map(_fact, get_args(Fact))]
 
@@ -147,7 +147,7 @@ def line(entry: SampleEntry, link: str, columns: Sequence[Column]) -> Line:
         state=entry.status,
         why=_why(entry),
         strip=_strip(entry),
-        cells=[one.cell(entry) for one in columns],
+        cells=[column.cell(entry) for column in columns],
     )
 
 
@@ -155,17 +155,17 @@ def _why(entry: SampleEntry) -> str:
     """Return the error, else the reason of the lowest grade."""
     if entry.failure is not None:
         return one_line(str(entry.failure), WHY)
-    for one in entry.scores:
-        if one.state == "error":
-            return one_line(f"{one.name}: {one.failure or one.reason or 'error'}", WHY)
+    for score in entry.scores:
+        if score.state == "error":
+            return one_line(f"{score.name}: {score.failure or score.reason or 'error'}", WHY)
     grades = [
         (one.passed is not False, one.value, place, one)
         for place, one in enumerate(entry.scores)
         if one.value is not None
     ]
     if not grades:
-        return one_line(next((one.reason or "" for one in entry.scores), ""), WHY)
-    lowest = min((one for one in grades if one[3].kind == "grade"), default=grades[0])[3]
+        return one_line(next((score.reason or "" for score in entry.scores), ""), WHY)
+    lowest = min((grade for grade in grades if grade[3].kind == "grade"), default=grades[0])[3]
     return one_line(_score_line(lowest), WHY)
 
 
@@ -183,8 +183,8 @@ def _state(turn: TurnScore) -> SampleStatus:
 
 def _strip(entry: SampleEntry) -> Strip | None:
     graded: dict[int, list[SampleStatus]] = {}
-    for one in entry.scores:
-        for turn in one.turns:
+    for score in entry.scores:
+        for turn in score.turns:
             graded.setdefault(turn.turn, []).append(_state(turn))
     if not graded:
         return None

@@ -76,7 +76,9 @@ class ScoreNote:
     @property
     def cited(self) -> Iterator[tuple[Quote, str]]:
         """The evidence, each piece with what it supports."""
-        yield from ((quote, f"{one.word}: {one.about}") for one in self.findings for quote in one.quotes)
+        yield from (
+            (quote, f"{finding.word}: {finding.about}") for finding in self.findings for quote in finding.quotes
+        )
         yield from ((quote, "") for quote in self.quotes)
 
 
@@ -141,10 +143,10 @@ class Exchanges:
         if self.address is None:
             return notes
         return [
-            replace(one, asked=self.address(self.judged[one.name], turn))
-            if one.name in self.judged and one.state != "error"
-            else one
-            for one in notes
+            replace(note, asked=self.address(self.judged[note.name], turn))
+            if note.name in self.judged and note.state != "error"
+            else note
+            for note in notes
         ]
 
 
@@ -166,7 +168,7 @@ def each_failure_once(notes: Iterable[ScoreNote], shown_failures: set[Failure]) 
 
 def _note(identity: str, name: str, score: Score, register: Register) -> ScoreNote:
     bad = state_of(score) == "fail"
-    findings = [_finding(one, identity, register) for one in score.findings]
+    findings = [_finding(finding, identity, register) for finding in score.findings]
     turns = None
     if score.turns and score.measured is None:
         turns = (sum(turn.passed is True for turn in score.turns), len(score.turns))

@@ -128,7 +128,7 @@ class Called:
 
 
 def _is_cited(segments: Iterable[Segment | None]) -> bool:
-    return any(isinstance(one, Written) and one.cited for one in segments)
+    return any(isinstance(segment, Written) and segment.cited for segment in segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class Writer:
 
     def skip(self, messages: Sequence[AnyMessage]) -> None:
         """Count the calls of a turn that is not shown."""
-        self.calls += sum(len(_calls(one)) for one in messages)
+        self.calls += sum(len(_calls(message)) for message in messages)
 
     def _steps(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[Callable[[], WholePart]]:
         """Yield how to write each message and each call, in order."""
@@ -248,7 +248,9 @@ class Writer:
         return Spoken(message.role, legible(message.name or ""), segments, before)
 
     def _retrieved(self, contexts: Sequence[str | dict[str, Any]], place: ContentPlace) -> Retrieved:
-        texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in contexts]
+        texts = [
+            context if isinstance(context, str) else json.dumps(context, ensure_ascii=False) for context in contexts
+        ]
         found: list[Written] = []
         for number, text in enumerate(texts):
             if number >= CONTEXTS and not self.register.awaits(place.turn):

@@ -115,7 +115,7 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
     name = f"{run}/{sample if body.trial is None else conversation_name(sample, body.trial)}"
     check_metrics(body.metrics)
     judge = request.app.state.policy.judge(body.judge)
-    stored = await _measured(request.app.state.store, name, body, judge)
+    stored = await _measure(request.app.state.store, name, body, judge)
     return _answer(stored.report, grading=stored.grading, left_out=stored.left_out)
 
 
@@ -124,7 +124,7 @@ def is_stored(path: str) -> bool:
     return path.startswith(f"{router.prefix}/test-results/")
 
 
-async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | None) -> Stored:
+async def _measure(store: Store, name: str, body: StoredToJudge, judge: str | None) -> Stored:
     run, attempt = stored_attempt(store, name)
     if body.store and run.status == "running":
         raise Claimed(f'run {run.id} is not finished, so nothing can be stored with it; send "store": false')
@@ -137,7 +137,7 @@ async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | N
     graders = {metric.name: _as_grader(one, judge) for metric, one in zip(metrics, named, strict=True)}
     with unlimited_work():
         grading = await keep_scores(store, run, attempt.key, report, metrics, graders)
-    return Stored(report, grading, [one.name for one in metrics if not can_be_kept(report[one.name])])
+    return Stored(report, grading, [metric.name for metric in metrics if not can_be_kept(report[metric.name])])
 
 
 def _as_grader(metric: str | Choice, judge: str | None) -> dict[str, Any]:

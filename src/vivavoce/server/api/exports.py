@@ -111,7 +111,7 @@ async def export_run(
     """Return a graded run as a file, sent while it is written; a Parquet file is complete before the first byte."""
     store: Store = request.app.state.store
     places: FairShare = request.app.state.exports
-    found, scores = await to_thread.run_sync(partial(_graded, store, run, grading))
+    found, scores = await to_thread.run_sync(partial(_find_grading, store, run, grading))
     exporter = None if to in KINDS else plugin_exporter(to)
     kind, ending = (exporter.content_type, exporter.extension) if isinstance(exporter, Exporter) else KINDS[to]
     name = _file_name(found) + ending
@@ -157,7 +157,7 @@ class StreamAnswer(StreamingResponse):
             raise
 
 
-def _graded(store: Store, run: str, grading: str | None) -> tuple[Run, Grading]:
+def _find_grading(store: Store, run: str, grading: str | None) -> tuple[Run, Grading]:
     found = store.run(run)
     return found, store.grading(found.id, grading)
 

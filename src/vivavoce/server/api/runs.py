@@ -76,7 +76,7 @@ def runs(request: Request, wanted: Annotated[WantedRuns, Query()]) -> Response:
 @router.get("/runs/{run}", response_model=RunReport)
 def run(request: Request, run: RunName, grading: GradingName = None) -> Response:
     """Return a run with its summary."""
-    found, scores = _graded(request, run, grading)
+    found, scores = _find_grading(request, run, grading)
     summary = GradedRun(_store(request), found, scores).summary()
     short = scores.model_copy(update={"summary": None})
     errors = _store(request).browse.errors_alike(scores.id).groups
@@ -109,7 +109,7 @@ def samples(
     grading: GradingName = None,
 ) -> Response:
     """List the samples of a run with their scores, without messages."""
-    scores = _graded(request, run, grading)[1]
+    scores = _find_grading(request, run, grading)[1]
     store, terms = _store(request), parse_filter(filter)
     check_graders(scores, terms, sort)
     page = store.browse.samples(scores.id, terms, sort=sort, after=after, before=before, limit=limit)
@@ -122,7 +122,7 @@ def errors(
     request: Request, run: RunName, after: After = None, limit: Limit = 50, grading: GradingName = None
 ) -> Response:
     """List the samples of a run with an error, each with its error."""
-    scores, terms = _graded(request, run, grading)[1], parse_filter("state:error")
+    scores, terms = _find_grading(request, run, grading)[1], parse_filter("state:error")
     page = _store(request).browse.samples(scores.id, terms, after=after, limit=limit)
     matches = _store(request).browse.count_samples(scores.id, terms) if after is None else None
     return answer(CountedSamples(**dict(page), matches=matches))
@@ -139,7 +139,7 @@ def scores(
     grading: GradingName = None,
 ) -> Response:
     """List the scores of a run, those of a whole conversation and then those of its turns."""
-    found = _graded(request, run, grading)[1]
+    found = _find_grading(request, run, grading)[1]
     if grader is not None:
         check_grader(grader, found)
     return answer(_store(request).browse.scores(found, grader=grader, state=state, after=after, limit=limit))
@@ -157,7 +157,7 @@ def turns(
     grading: GradingName = None,
 ) -> Response:
     """List the turns of one conversation, each with its scores."""
-    found = _graded(request, run, grading)[1]
+    found = _find_grading(request, run, grading)[1]
     page = _store(request).browse.turns(found, sample, trial, target=target, after=after, limit=limit)
     return answer(page.model_dump(exclude_unset=True))
 
@@ -174,7 +174,7 @@ def exchange(
     grading: GradingName = None,
 ) -> Response:
     """Return what a judge was asked for a score and what it answered, or why that cannot be proven."""
-    found, scores = _graded(request, run, grading)
+    found, scores = _find_grading(request, run, grading)
     outcome = _outcome(request, found, scores, sample, trial, target)
     if turn is not None and turn >= len(outcome.attempt.trajectory.turns):
         raise NotFound("turn", str(turn), within="this conversation")
@@ -193,7 +193,7 @@ def sample(
     grading: GradingName = None,
 ) -> Response:
     """Return one conversation with its grades, and its test where a tester led it."""
-    found, scores = _graded(request, run, grading)
+    found, scores = _find_grading(request, run, grading)
     return answer(_outcome(request, found, scores, sample, trial, target).model_dump(exclude_unset=True))
 
 
@@ -206,7 +206,7 @@ def _outcome(request: Request, run: Run, grading: Grading, sample: str, trial: i
     raise no_conversation(run.id, sample, target, trial, there)
 
 
-def _graded(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
+def _find_grading(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
     store = _store(request)
     found = store.run(run)
     return found, store.grading(found.id, grading)

@@ -77,7 +77,11 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the framework, called with a strict request."""
         handle = reading_once(self, super().get_route_handler())
-        known = {name for one in self.dependant.query_params for name in _names(one.alias, one.field_info.annotation)}
+        known = {
+            name
+            for query_param in self.dependant.query_params
+            for name in _names(query_param.alias, query_param.field_info.annotation)
+        }
 
         async def strictly(request: Request) -> Response:
             for name in request.query_params:

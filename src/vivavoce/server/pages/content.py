@@ -95,9 +95,9 @@ def _messages(store: Store, run: str, key: AttemptKey, turn: int | None) -> Sequ
         NotFound: there is no such conversation, or it has no such turn.
     """
     outcomes = list(store.outcomes(store.grading(run).id, sample_id=key.sample_id))
-    found = next((one for one in outcomes if one.attempt.key == key), None)
+    found = next((outcome for outcome in outcomes if outcome.attempt.key == key), None)
     if found is None:
-        known = (one.attempt.key for one in outcomes)
+        known = (outcome.attempt.key for outcome in outcomes)
         raise no_conversation(run, key.sample_id, key.target, to_number(key.trial), known)
     talk = found.attempt.trajectory
     if turn is None:
@@ -133,7 +133,7 @@ def _retrieved(message: AnyMessage, context: int) -> str:
 
 def _words(message: AnyMessage) -> str:
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-    return "\n".join((words_of(message), *(f"{one.name}({one.function.arguments})" for one in calls)))
+    return "\n".join((words_of(message), *(f"{call.name}({call.function.arguments})" for call in calls)))
 
 
 def plain_text(text: str) -> Response:

@@ -85,10 +85,12 @@ def conversation(
     held = in_name if trial is None else to_index(trial)
     outcomes = list(store.outcomes(scores.id, sample_id=sample))
     chosen = [
-        one for one in outcomes if held in (None, one.attempt.key.trial) and target in (None, one.attempt.key.target)
+        outcome
+        for outcome in outcomes
+        if held in (None, outcome.attempt.key.trial) and target in (None, outcome.attempt.key.target)
     ]
     if not chosen:
-        raise no_conversation(found.id, sample, target, trial, (one.attempt.key for one in outcomes))
+        raise no_conversation(found.id, sample, target, trial, (outcome.attempt.key for outcome in outcomes))
     view = _View(
         store, found, scores, grading is not None, listed, raw, request.query_params.get("find", "").strip()[:_LONGEST]
     )
@@ -207,5 +209,5 @@ def _values(view: _View, outcome: Outcome, siblings: Sequence[Outcome], first: i
             "prev_listed": (view.link(around.listed.before), around.listed.before),
             "next_listed": (view.link(around.listed.after), around.listed.after),
         },
-        "trials": [(one.attempt.key, view.link(one)) for one in siblings] if len(siblings) > 1 else [],
+        "trials": [(sibling.attempt.key, view.link(sibling)) for sibling in siblings] if len(siblings) > 1 else [],
     }

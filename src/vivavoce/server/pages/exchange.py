@@ -68,7 +68,9 @@ class _Asked:
     def score(self) -> Score | None:
         """The score that it is about, None if the turn has none."""
         whole = self.outcome.scores[self.grader]
-        return whole if self.turn is None else next((one for one in whole.turns or () if one.turn == self.turn), None)
+        return (
+            whole if self.turn is None else next((turn for turn in whole.turns or () if turn.turn == self.turn), None)
+        )
 
 
 @router.get("/runs/{run}/exchange")

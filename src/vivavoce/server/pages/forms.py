@@ -45,7 +45,7 @@ def _key(request: Request, salt: str) -> str:
     return salt + hmac.new(request.app.state.secret, who, hashlib.sha256).hexdigest()
 
 
-async def _checked(request: Request) -> Mapping[str, str]:
+async def _check_form(request: Request) -> Mapping[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise HTTPException(415, "only forms from pages of this server are accepted")
     if int(request.headers.get("content-length", "0")) > MAX_FORM:
@@ -61,7 +61,7 @@ async def _checked(request: Request) -> Mapping[str, str]:
     return fields
 
 
-Form = Annotated[Mapping[str, str], Depends(_checked)]
+Form = Annotated[Mapping[str, str], Depends(_check_form)]
 """The fields of a form from one of our pages."""
 
 

@@ -146,7 +146,7 @@ def _row(work: Jobs, record: JobRecord) -> Row:
 def _scores(request: Request, job: Job | DistantJob) -> dict[str, object]:
     """Return the scores so far; none if nothing is graded yet or the run has been deleted."""
     store = cast("Store", request.app.state.store)
-    begun = _begun(store, job.record)
+    begun = _find_run(store, job.record)
     if begun is None:
         return {"run": None, "metrics": [], "scale": None, "led": job.record.kind == "test", "awaited": []}
     run, grading = begun
@@ -158,7 +158,7 @@ def _scores(request: Request, job: Job | DistantJob) -> dict[str, object]:
     return {"run": run, "metrics": lines, "scale": scale, "led": led, "awaited": list(grading.fingerprints)}
 
 
-def _begun(store: Store, record: JobRecord) -> tuple[Run, Grading] | None:
+def _find_run(store: Store, record: JobRecord) -> tuple[Run, Grading] | None:
     if record.run is None or record.grading is None:
         return None
     try:

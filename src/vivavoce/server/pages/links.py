@@ -183,7 +183,7 @@ def _part(name: str) -> str:
 
 def _query(query: dict[str, Value]) -> str:
     pairs = [
-        f"{_quoted(name)}={_quoted(str(one))}"
+        f"{_quote(name)}={_quote(str(one))}"
         for name, value in query.items()
         if value is not None
         for one in ([value] if isinstance(value, str | int) else value)
@@ -192,5 +192,5 @@ def _query(query: dict[str, Value]) -> str:
 
 
 @lru_cache(QUOTED)
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return quote_plus(text, errors="replace")

@@ -64,10 +64,10 @@ def conversations(news: Iterable[JobEvent], run: str | None, grading: str | None
             one.scores = [(status_of(score.state, score.passed), score) for score in event.scores]
             if run is not None:
                 one.link = sample_page(run, key.sample_id, trial=key.trial, target=key.target, grading=grading)
-    return _placed(list(found.values()))
+    return _choose_conversations(list(found.values()))
 
 
-def _placed(found: Sequence[Conversation]) -> list[Conversation]:
+def _choose_conversations(found: Sequence[Conversation]) -> list[Conversation]:
     """Choose the running ones, then the most recently finished ones."""
     places = sorted(range(len(found)), key=lambda number: (found[number].over, -found[number].ended))
     return [found[number] for number in sorted(places[:PLACES])]

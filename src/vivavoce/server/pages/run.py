@@ -79,7 +79,7 @@ def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Respons
     drawings = _histograms(view, summary, known, asked=asked.histograms)
     live = {"histograms_link": f"{run_page(held.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
     live |= {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, held)}
-    found = _found(view)
+    found = _load_samples(view)
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
     parts = list(answers_of(PagePart, "run_list_parts", view=view, readable=not found.problem))
     values = {**_head(view, summary, sets), **_list(view, summary, found, known), **live, **table, **form}
@@ -210,14 +210,14 @@ def _list(view: RunView, summary: Summary, found: _Found, known: Sequence[Column
         "known_columns": known,
         "first_grader": next((one.name for one in known if one.fact is None), ""),
         "usual_columns_link": view.link(columns=None),
-        "shown_columns": [one.key for one in view.columns],
+        "shown_columns": [column.key for column in view.columns],
         "plain_columns": not listing.columns,
         "orders": _orders(view),
         "kept_parameters": listing.of_plugins,
         "chosen": view.chosen,
         "found": found,
         "total": total,
-        "heads": [(one, view.column(one.sort, highest_first=one.highest_first)) for one in view.columns],
+        "heads": [(column, view.column(column.sort, highest_first=column.highest_first)) for column in view.columns],
         "by_place": view.column("position"),
         "by_worst": SortLink(view.link(sort=None), "up" if listing.sort == "worst" else None),
         "states": _states(view, total),
@@ -247,9 +247,12 @@ def _histograms(view: RunView, summary: Summary, known: Sequence[Column], *, ask
 def _orders(view: RunView) -> list[tuple[str, str]]:
     """Return the orders of the list and their names, for a form where the heads of columns have no room."""
     found = [("worst", "worst first"), ("position", "as in the dataset")]
-    for one in view.columns:
-        if one.sort is not None:
-            found += [(one.sort, f"{one.head}, lowest first"), (f"-{one.sort}", f"{one.head}, highest first")]
+    for column in view.columns:
+        if column.sort is not None:
+            found += [
+                (column.sort, f"{column.head}, lowest first"),
+                (f"-{column.sort}", f"{column.head}, highest first"),
+            ]
     return found
 
 
@@ -274,7 +277,7 @@ def _states(view: RunView, total: int) -> list[StateCount]:
     ]
 
 
-def _found(view: RunView) -> _Found:
+def _load_samples(view: RunView) -> _Found:
     """Return a page of samples; an invalid filter is reported next to the input field."""
     try:
         terms = parse_filter(view.listing.filter_text)
@@ -286,18 +289,18 @@ def _found(view: RunView) -> _Found:
         return _Found(problem=safe("; ".join(map(str, error.problems))), status=answered(error).status)
     lines = [
         line(
-            one,
+            sample,
             sample_page(
                 view.run.id,
-                one.sample_id,
-                trial=one.trial,
-                target=one.target,
+                sample.sample_id,
+                trial=sample.trial,
+                target=sample.target,
                 grading=view.chosen,
                 filter=view.listing.kept["filter"],
                 sort=view.listing.kept["sort"],
             ),
             view.columns,
         )
-        for one in listed.samples
+        for sample in listed.samples
     ]
     return _Found(lines, listed.next, listed.previous, count)

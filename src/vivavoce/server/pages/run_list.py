@@ -80,8 +80,8 @@ def runs(request: Request, wanted: Annotated[Wanted, Query()]) -> Response:
     suites = store.browse.suites()
     if not suites:
         return first_visit(request)
-    entries = [_so_far(store, one) for one in listed.runs]
-    scale = Scale.around(end for one in entries if (end := _lowest(one)) is not None)
+    entries = [_so_far(store, run) for run in listed.runs]
+    scale = Scale.around(end for entry in entries if (end := _lowest(entry)) is not None)
     rows = _rows(store, entries, scale)
     values: dict[str, object] = {
         "section": "runs",
@@ -171,7 +171,7 @@ def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
             head = entry.headline
             if head is None or head.mean is None:
                 continue
-            alike = [_mean_of(one, head) for one in series[number : number + BEFORE]]
+            alike = [_mean_of(sery, head) for sery in series[number : number + BEFORE]]
             found[entry.id] = [mean for mean in reversed(alike) if mean is not None]
     return found
 
@@ -179,5 +179,5 @@ def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
 def _mean_of(entry: RunEntry, head: Headline) -> float | None:
     """Return the mean that a run has of the headline grader of another."""
     graders: list[dict[str, Any]] = (entry.summary or {}).get("graders") or []
-    same = (one for one in graders if one["name"] == head.name)
+    same = (grader for grader in graders if grader["name"] == head.name)
     return next((one.get("mean") for one in same), None)

@@ -77,7 +77,7 @@ def search(request: Request, q: str = "", kind: str | None = None, after: str | 
     if not text:
         return page("search.html", values)
     try:
-        found = _found(cast("Store", request.app.state.store), parse_query(text), text, chosen, before)
+        found = _search_groups(cast("Store", request.app.state.store), parse_query(text), text, chosen, before)
     except UsageError as error:
         return page("search.html", {**values, "problem": safe(str(error))}, 422)
     return page("search.html", {**values, **found})
@@ -115,7 +115,7 @@ def names(request: Request) -> Response:
     return JSONResponse(answer)
 
 
-def _found(store: Store, query: Query, text: str, kind: Kind | None, before: int | None) -> dict[str, object]:
+def _search_groups(store: Store, query: Query, text: str, kind: Kind | None, before: int | None) -> dict[str, object]:
     """Return the groups, and the runs where no kind of hits is chosen.
 
     Raises:
@@ -149,7 +149,7 @@ def _found(store: Store, query: Query, text: str, kind: Kind | None, before: int
         "groups": groups,
         "runs": [(one, run_page(one.id)) for name in runs[:SHOWN] if (one := entries.get(name))],
         "more_runs": max(len(runs) - SHOWN, 0),
-        "nothing": not runs and all(one.ended and not one.rows for one in groups),
+        "nothing": not runs and all(group.ended and not group.rows for group in groups),
         "first_page": before is None,
     }
 

@@ -60,7 +60,9 @@ def begin(request: Request, form: Form) -> Response:
     except ValidationError as error:
         return _form(request, what, form, [_wrong(one) for one in error.errors()], INVALID.status)
     except UsageError as error:
-        return _form(request, what, form, [policy.shown(str(one)) for one in error.problems], answered(error).status)
+        return _form(
+            request, what, form, [policy.shown(str(problem)) for problem in error.problems], answered(error).status
+        )
     return RedirectResponse(job_page(record.id), 303)
 
 

@@ -38,7 +38,7 @@ class Rates:
         clients = sorted(spent)  # in one order, so that two servers never wait for each other
         with self.database.writing() as connection:
             now = connection.execute(select(now_in(connection))).scalar_one()
-            insert_rows(connection, rate_limits, _COLUMNS, [(one, rate.burst, now) for one in clients], once=True)
+            insert_rows(connection, rate_limits, _COLUMNS, [(client, rate.burst, now) for client in clients], once=True)
             query = select(rate_limits).where(rate_limits.c.client.in_(clients)).order_by(rate_limits.c.client)
             rows = connection.execute(query.with_for_update()).all()
             left = {

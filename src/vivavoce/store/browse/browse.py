@@ -300,15 +300,15 @@ class Browse:
         )
         with self.database.connected() as connection:
             groups = connection.execute(query).all()
-            places = d.position.in_([one.first for one in groups])
+            places = d.position.in_([group.first for group in groups])
             ordered = held.where(mine, places, d.cause.is_not(None)).order_by(d.position.desc(), a.id.desc())
             firsts = {(one.target, one.cause): one for one in connection.execute(ordered)}
             scored = select(s.attempt_id, s.name, s.failure, s.reason).where(*whole)
             scored = scored.where(s.attempt_id.in_([one.id for one in firsts.values()])).order_by(s.id.desc())
             score_of_first = {row.attempt_id: row for row in connection.execute(scored)}
-        found = [(one, firsts[one.target, one.cause]) for one in groups]
+        found = [(group, firsts[group.target, group.cause]) for group in groups]
         listed = [alike_errors(one, first, score_of_first.get(first.id)) for one, first in found]
-        more = int(groups[0].total) - sum(one.number for one in groups) if groups else 0
+        more = int(groups[0].total) - sum(group.number for group in groups) if groups else 0
         return ErrorList(groups=listed, more=more)
 
     def around(self, grading_id: str, position: int, filter_terms: Sequence[Term], sort: str) -> Around:

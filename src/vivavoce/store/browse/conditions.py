@@ -73,7 +73,7 @@ def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
     """
     found = [sample_index.c.grading_id == within.grading_id]
     for term in terms:
-        one = _compared(term, within) if isinstance(term, Compares) else _has(term, within)
+        one = _compare(term, within) if isinstance(term, Compares) else _has(term, within)
         found.append(not_(one) if term.negated else one)
     return found
 
@@ -116,7 +116,7 @@ def ordering(sort: str, within: Within) -> Ordering:
         value = d[name] * 1.0
     else:
         value = scores.c.value
-        joined = sample_index.outerjoin(scores, and_(_named(name, within), scores.c.attempt_id == d.attempt_id))
+        joined = sample_index.outerjoin(scores, and_(_match_name(name, within), scores.c.attempt_id == d.attempt_id))
     key = func.coalesce(-value if down else value, LAST)
     names = ("sort_key", "position", "attempt_id")
     return Ordering((key, d.position, d.attempt_id), names, (float, int, int), joined, (key.label("sort_key"),))
@@ -176,10 +176,12 @@ def _mentions(value: str, within: Within) -> Select[tuple[int]]:
     return found.join(index, index.c.rowid == passages.c.id).where(match)
 
 
-def _compared(term: Compares, within: Within) -> Condition:
+def _compare(term: Compares, within: Within) -> Condition:
     compare, d, s = _COMPARISONS[term.operator], sample_index.c, scores.c
     if term.grader:
-        return d.attempt_id.in_(select(s.attempt_id).where(_named(term.name, within), compare(s.value, term.value)))
+        return d.attempt_id.in_(
+            select(s.attempt_id).where(_match_name(term.name, within), compare(s.value, term.value))
+        )
     match term.name:
         case "worst":
             return compare(d.lowest, term.value)
@@ -191,7 +193,7 @@ def _compared(term: Compares, within: Within) -> Condition:
             return compare(d[term.name], term.value)
 
 
-def _named(name: str, within: Within) -> Condition:
+def _match_name(name: str, within: Within) -> Condition:
     s = scores.c
     return and_(s.name == name, s.grading_id == within.grading_id, s.turn.is_(None))
 

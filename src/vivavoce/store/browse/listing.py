@@ -276,10 +276,12 @@ def _headline(summary: dict[str, Any], gate: str | None) -> Headline | None:
     graders: list[dict[str, Any]] = summary.get("graders") or []
     name, target = failing_grader(summary.get("reasons") or [])
     for key, of in ((name, target), (gate, None), ("reward", None)):
-        if found := next((one for one in graders if one["name"] == key and of in (None, one["target"])), None):
+        if found := next(
+            (grader for grader in graders if grader["name"] == key and of in (None, grader["target"])), None
+        ):
             break
     else:
-        found = next((one for one in graders if not one.get("measured")), graders[0] if graders else None)
+        found = next((grader for grader in graders if not grader.get("measured")), graders[0] if graders else None)
     return None if found is None else Headline(**{**found, "n": found["scored"]})
 
 

@@ -103,9 +103,9 @@ def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) 
 
 def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreCells]) -> StatusRow:
     broken = facts.failure is not None
-    found = "error" if broken else worst_of(status_of(one.state, one.passed) for one in scores)
-    lowest = min((one.value for one in scores if one.value is not None), default=None)
-    used = _used(facts, scores)
+    found = "error" if broken else worst_of(status_of(score.state, score.passed) for score in scores)
+    lowest = min((score.value for score in scores if score.value is not None), default=None)
+    used = _add_usage(facts, scores)
     return StatusRow(
         grading_id=grading_id,
         position=facts.position,
@@ -113,7 +113,7 @@ def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Seque
         state=found,
         rank=BROKEN if broken else UNGRADED if found == "error" else LAST if lowest is None else lowest,
         lowest=lowest,
-        skips=sum(one.state == "skipped" for one in scores),
+        skips=sum(score.state == "skipped" for score in scores),
         turns=facts.turns,
         seconds=facts.seconds,
         tags=facts.tags,
@@ -134,14 +134,16 @@ def _error(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> str:
     """Return what the error of an attempt says: that of the conversation, else that of the first grader with one."""
     if facts.failure is not None:
         return error_text(None, Failure.model_validate_json(facts.failure), None)
-    first = next(one for one in scores if one.state == "error")
+    first = next(score for score in scores if score.state == "error")
     failure = None if first.failure is None else Failure.model_validate_json(first.failure)
     return error_text(first.name, failure, first.reason)
 
 
-def _used(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> Usage | None:
+def _add_usage(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> Usage | None:
     """Return what an attempt and a grading of it used, over all roles; None where nothing tells."""
-    graded = [Usage.model_validate_json(one.usage) for one in scores if one.usage is not None and one.kind == "grade"]
+    graded = [
+        Usage.model_validate_json(score.usage) for score in scores if score.usage is not None and score.kind == "grade"
+    ]
     if facts.usage is None and facts.test is None and not graded:
         return None
     target = Usage() if facts.usage is None else Usage.model_validate_json(facts.usage)

@@ -53,7 +53,7 @@ class Decisions:
             attempt_id = labelled_attempt(connection, place)
             if not _differ(connection, attempt_id, place):
                 raise UsageError("nothing to decide: people do not disagree here")
-            found = _found(connection, attempt_id, place)
+            found = _find_decision(connection, attempt_id, place)
             _put(connection, attempt_id, decision, found)
             before = None if found is None else _decision_of(found)
             note(connection, decision.author, "decision.set", place.subject, change_of(decision, before))
@@ -67,7 +67,7 @@ class Decisions:
             StoreError: the store cannot be written.
         """
         with self.database.writing() as connection:
-            found = _found(connection, labelled_attempt(connection, place), place)
+            found = _find_decision(connection, labelled_attempt(connection, place), place)
             if found is None:
                 raise NotFound("decision", place.grader, message="there is no decision here")
             connection.execute(delete(decisions).where(decisions.c.id == found.id))
@@ -120,7 +120,7 @@ def copy_decisions(source: Connection, target: Connection) -> int:
         attempt_id = attempt_number(target, place, hold=True)
         if attempt_id is None:  # the conversation was added meanwhile, and comes with the next copy
             continue
-        there = _found(target, attempt_id, place)
+        there = _find_decision(target, attempt_id, place)
         if there is None or there.created_at < decision.created_at:
             _put(target, attempt_id, decision, there)
             before = None if there is None else _decision_of(there)
@@ -134,14 +134,14 @@ def decided(pairs: Sequence[Paired], found: Iterable[Decision]) -> list[Paired]:
     by_place = {where_of(one): one for one in found}
     kept: list[Paired] = []
     used: set[Where] = set()
-    for one in pairs:
-        where = where_of(one.label)
+    for pair in pairs:
+        where = where_of(pair.label)
         decision = by_place.get(where)
         if decision is None:
-            kept.append(one)
+            kept.append(pair)
         elif where not in used:
             used.add(where)
-            kept.append(one._replace(label=decision))
+            kept.append(pair._replace(label=decision))
     return kept
 
 
@@ -171,7 +171,7 @@ def _put(connection: Connection, attempt_id: int, decision: Decision, there: Any
         connection.execute(update(decisions).where(decisions.c.id == there.id).values(values))
 
 
-def _found(connection: Connection, attempt_id: int, place: LabelPlace) -> AnyRow | None:
+def _find_decision(connection: Connection, attempt_id: int, place: LabelPlace) -> AnyRow | None:
     turn = -1 if place.turn is None else place.turn
     query = _query().add_columns(decisions.c.id)
     query = query.where(decisions.c.attempt_id == attempt_id, decisions.c.grader == place.grader)

@@ -229,9 +229,9 @@ def attempt_numbers(connection: Connection, run_id: str, keys: Sequence[AttemptK
 def _shares(verdicts: Sequence[Verdict]) -> list[float]:
     """Return the share of each verdict in a single draw."""
     number = len(verdicts)
-    doubts = [_doubt(one.confidence) for one in verdicts]
+    doubts = [_doubt(verdict.confidence) for verdict in verdicts]
     whole = math.fsum(doubts)
-    sides = {side: sum(one.passed is side for one in verdicts) for side in (True, False)}
+    sides = {side: sum(verdict.passed is side for verdict in verdicts) for side in (True, False)}
     classes = sum(map(bool, sides.values()))
     return [
         (1 / number + doubt / whole + 1 / (classes * sides[one.passed])) / 3

@@ -214,7 +214,7 @@ class Paired(NamedTuple):
 
 def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
     """Return the agreement of a judge with labels; each label is a pair of its own."""
-    sure = [one for one in pairs if one.label.verdict != "unsure"]
+    sure = [pair for pair in pairs if pair.label.verdict != "unsure"]
     decided = [(one, one.passed) for one in sure if one.passed is not None]
     table = agreement([passed for _, passed in decided], [one.label.verdict == "pass" for one, _ in decided])
     differing = [one for one, _ in decided if one.differs]
@@ -410,10 +410,10 @@ def truth_of(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> Tru
 
     `pairs` are the labels of whole conversations for one grader, each with its score.
     """
-    decided = {one.key: one for one in decisions if one.turn is None}
+    decided = {decision.key: decision for decision in decisions if decision.turn is None}
     places: dict[AttemptKey, list[Paired]] = {}
-    for one in pairs:
-        places.setdefault(one.label.key, []).append(one)
+    for pair in pairs:
+        places.setdefault(pair.label.key, []).append(pair)
     found = Truth()
     for key, mine in places.items():
         counts = Counter(one.label.verdict for one in mine)

@@ -17,7 +17,7 @@ def agreement_of_all(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()
 
     Where there is a decision, the judge is compared with it in place of the labels.
     """
-    people, compared = people_agreement([one.label for one in pairs]), decided(pairs, decisions)
+    people, compared = people_agreement([pair.label for pair in pairs]), decided(pairs, decisions)
     number = sum(isinstance(one.label, Decision) for one in compared)
     return agreement_with(compared).model_copy(update={"people": people, "decided": number})
 

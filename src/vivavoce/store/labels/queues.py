@@ -176,14 +176,14 @@ class Queues:
             UsageError: there is none of that id.
         """
         with self.database.connected() as connection:
-            row = connection.execute(_assigned().where(queues.c.id == queue_id)).first()
+            row = connection.execute(_select_assigned().where(queues.c.id == queue_id)).first()
             if row is None:
                 raise NotFound("queue", queue_id)
             return _entries(connection, [row])[0]
 
     def all(self, *, run_id: str | None = None, person: str | None = None) -> list[AssignedQueue]:
         """Return the newest hundred queues, newest first: those of a run, those of a person."""
-        query = _assigned().order_by(queues.c.created_at.desc(), queues.c.id).limit(_LISTED)
+        query = _select_assigned().order_by(queues.c.created_at.desc(), queues.c.id).limit(_LISTED)
         if run_id is not None:
             query = query.where(queues.c.run_id == run_id)
         if person is not None:
@@ -218,14 +218,14 @@ def copy_queues(source: Connection, target: Connection) -> int:
     there = set(target.execute(select(queues.c.id)).scalars())
     known = set(target.execute(select(gradings.c.id)).scalars())
     a, i, copied = attempts.c, queue_items.c, 0
-    for row in source.execute(_assigned().order_by(queues.c.created_at, queues.c.id)).all():
+    for row in source.execute(_select_assigned().order_by(queues.c.created_at, queues.c.id)).all():
         if row.id in there or row.grading_id not in known:
             continue
         named = select(i.person, i.position, i.drawn, a.sample_id, a.target, a.trial).join(
             attempts, a.id == i.attempt_id
         )
         items = source.execute(named.where(i.queue_id == row.id).order_by(i.person, i.position)).all()
-        keys = [AttemptKey(one.sample_id, one.target, one.trial) for one in items]
+        keys = [AttemptKey(item.sample_id, item.target, item.trial) for item in items]
         numbers = attempt_numbers(target, row.run_id, keys)
         if len(numbers) < len(keys):  # a conversation was added meanwhile; the queue comes with the next copy
             continue
@@ -247,7 +247,7 @@ def copy_queues(source: Connection, target: Connection) -> int:
     return copied
 
 
-def _assigned() -> Select[Any]:
+def _select_assigned() -> Select[Any]:
     return select(queues).where(queues.c.overlap > _OWN)
 
 

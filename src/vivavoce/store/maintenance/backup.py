@@ -106,12 +106,12 @@ def restore_store(source: Path, address: str) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    with _opened(source) as reading, _opened(target) as writing:
+    with _open_file(source) as reading, _open_file(target) as writing:
         reading.backup(writing)
         writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[sqlite3.Connection]:
+def _open_file(path: Path) -> Generator[sqlite3.Connection]:
     with closing(sqlite3.connect(path, timeout=30)) as connection:
         yield connection

@@ -344,7 +344,7 @@ def _of_graders(key: AttemptKey, rows: Sequence[AnyRow], tools: Sequence[ToolErr
     for row in rows:
         if row.turn is None and row.name in by_turn:
             continue
-        errors = tuple(one for one in tools if row.turn in (None, one.turn))
+        errors = tuple(tool for tool in tools if row.turn in (None, tool.turn))
         failure = failure_of_text(row.failure) if row.state == "error" else None
         listed: list[dict[str, Any]] = json.loads(row.findings or "[]")
         findings = tuple(Finding.model_validate(one) for one in listed if one.get("state") == "fail")

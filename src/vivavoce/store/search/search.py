@@ -159,7 +159,7 @@ class Sieve:
     def _is_allowed(self, row: AnyRow) -> bool:
         if self._runs is not None and row.run_id not in self._runs:
             return False
-        return not self._targets or any(_fits(row.target.casefold(), one) for one in self._targets)
+        return not self._targets or any(_fits(row.target.casefold(), target) for target in self._targets)
 
     def _with_tags(self, rows: Rows) -> Rows:
         wanted, unwanted = (list(map(tagged, get("tag"))) for get in (self.query.wanted, self.query.unwanted))
@@ -221,12 +221,16 @@ class Sieve:
         """Return the texts of a row in which words count."""
         pieces = texts[row.id, row.grading_id]
         if row.grading_id:
-            return [one for one in pieces if self._by_grader(one.by) and self._in_score_state(one.state, one.passed)]
+            return [
+                piece
+                for piece in pieces
+                if self._by_grader(piece.by) and self._in_score_state(piece.state, piece.passed)
+            ]
         roles = self.query.wanted("role")
-        return [one for one in pieces if not roles or one.by in roles]
+        return [piece for piece in pieces if not roles or piece.by in roles]
 
     def _has_words(self, pieces: Sequence[Piece]) -> bool:
-        texts = [one.text for one in pieces]
+        texts = [piece.text for piece in pieces]
         return bool(texts) and has_all(texts, self.query.words) and not has_any(texts, self.query.excluded)
 
     def _by_grader(self, name: str) -> bool:
@@ -319,7 +323,7 @@ class Searcher:
             narrow = among if among is not None and len(among) <= MOST_RUNS else None
             candidates = Candidates(connection, asked, kind, narrow)
             sieve = Sieve(connection, asked, None if narrow is not None else among)
-            found = _found(candidates, sieve, limit, last)
+            found = _collect_hits(candidates, sieve, limit, last)
             if not found.hits and found.next is None and last is None:
                 check_names(connection, asked)
             return found
@@ -395,7 +399,7 @@ def _passage(connection: Connection, number: int) -> AnyRow:
     return row
 
 
-def _found(candidates: Candidates, sieve: Sieve, limit: int, last: AnyRow | None) -> Found:
+def _collect_hits(candidates: Candidates, sieve: Sieve, limit: int, last: AnyRow | None) -> Found:
     """Go through candidates, in growing steps where the sieve may drop some, until a page is full."""
     hits: list[Hit] = []
     seen = None if last is None else (last.attempt_id, last.grading_id)

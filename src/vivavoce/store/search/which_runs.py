@@ -88,7 +88,7 @@ def runs_of(connection: Connection, query: Query) -> list[str] | None:
         known = connection.execute(select(r.suite).distinct()).scalars().all()
         for values, negated in ((query.wanted("suite"), False), (query.unwanted("suite"), True)):
             if values:
-                names = _named("suite", values, known)
+                names = _match_names("suite", values, known)
                 conditions.append(r.suite.not_in(names) if negated else r.suite.in_(names))
     chosen = select(r.id).where(*conditions).order_by(r.started_at.desc(), r.id.desc())
     ids = list(connection.execute(chosen).scalars())
@@ -141,11 +141,11 @@ def _fits(query: Query, texts: Iterable[str]) -> bool:
 def _with_target(connection: Connection, ids: Sequence[str], query: Query) -> list[str]:
     targets = targets_of(connection, ids)
     known = {name for names in targets.values() for name in names}
-    wanted = {*_named("target", query.wanted("target"), known)} if known else set[str]()
+    wanted = {*_match_names("target", query.wanted("target"), known)} if known else set[str]()
     return [run for run in ids if targets.get(run, set()) & wanted]
 
 
-def _named(what: str, values: Iterable[str], known: Iterable[str]) -> list[str]:
+def _match_names(what: str, values: Iterable[str], known: Iterable[str]) -> list[str]:
     """Return the known names that are meant: case does not matter, and `*` at the end stands for any rest."""
     names = list(known)
     found: list[str] = []

@@ -153,22 +153,22 @@ def _spans(text: str, query_words: Sequence[str]) -> list[tuple[int, int]] | Non
 
 def has_all(texts: Iterable[str], query_words: Sequence[str]) -> bool:
     """Return whether all words of a query occur in texts, each phrase within one of them."""
-    held = [_padded(text) for text in texts]
+    held = [_pad(text) for text in texts]
     return all(any(f" {phrase} " in text for text in held) for phrase in query_words)
 
 
 def has_any(texts: Iterable[str], query_words: Sequence[str]) -> bool:
     """Return whether some word of a query occurs in texts."""
-    return any(f" {phrase} " in held for held in map(_padded, texts) for phrase in query_words)
+    return any(f" {phrase} " in held for held in map(_pad, texts) for phrase in query_words)
 
 
 def words_in(text: str, query_words: Sequence[str]) -> int:
     """Return how many words of a query occur in a text."""
-    held = _padded(text)
+    held = _pad(text)
     return sum(f" {phrase} " in held for phrase in query_words)
 
 
-def _padded(text: str) -> str:
+def _pad(text: str) -> str:
     return f" {' '.join(folded(text).split())} "
 
 

@@ -181,7 +181,9 @@ def _interrupts(returned: object) -> list[str]:
     """Return what a graph interrupts itself for, as texts."""
     waiting = cast("Mapping[str, Any]", returned).get(_INTERRUPTS) if isinstance(returned, Mapping) else None
     values = [getattr(one, "value", one) for one in cast("Sequence[object]", waiting or ())]
-    return [one if isinstance(one, str) else json.dumps(to_jsonable_python(one, fallback=str)) for one in values]
+    return [
+        value if isinstance(value, str) else json.dumps(to_jsonable_python(value, fallback=str)) for value in values
+    ]
 
 
 def _keys(runnable: object, name: str) -> tuple[str | None, str | None]:

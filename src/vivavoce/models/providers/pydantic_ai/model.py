@@ -158,7 +158,7 @@ class Keeping(httpx2.AsyncBaseTransport):
         body = cast("dict[str, Any]", json.loads(await request.aread()))
         body.pop("stream", None)
         features = [one.strip() for one in request.headers.get("anthropic-beta", "").split(",")]
-        KEPT.get().append(Unsent(body, tuple(one for one in features if one)))
+        KEPT.get().append(Unsent(body, tuple(feature for feature in features if feature)))
         empty = {**_NOTHING, "id": "", "model": body.get("model"), "usage": {"input_tokens": 0, "output_tokens": 0}}
         return httpx2.Response(200, json=empty, request=request)
 

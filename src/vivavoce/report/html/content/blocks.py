@@ -153,17 +153,17 @@ def leaves(blocks: Blocks) -> Iterator[Leaf]:
 
 
 def _inline_leaves(inlines: Inlines) -> Iterator[Leaf]:
-    for one in inlines:
-        match one:
+    for inline in inlines:
+        match inline:
             case Leaf():
-                yield one
+                yield inline
             case Code() | Picture():
-                yield one.leaf
+                yield inline.leaf
             case Styled():
-                yield from _inline_leaves(one.inside)
+                yield from _inline_leaves(inline.inside)
             case Link():
-                yield from _inline_leaves(one.inside)
-                yield from () if one.leads is None else (one.leads,)
+                yield from _inline_leaves(inline.inside)
+                yield from () if inline.leads is None else (inline.leads,)
             case Break():
                 pass
 

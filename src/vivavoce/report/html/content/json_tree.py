@@ -59,13 +59,13 @@ class Container:
     @property
     def flat(self) -> bool:
         """Whether nothing in it is an object or an array."""
-        return all(isinstance(one.value, Scalar) for one in self.entries)
+        return all(isinstance(entry.value, Scalar) for entry in self.entries)
 
     @property
     def has_inner(self) -> bool:
         """Whether a string in it holds JSON."""
-        values = (one.value for one in self.entries)
-        return any(one.has_inner if isinstance(one, Container) else one.inner is not None for one in values)
+        values = (entry.value for entry in self.entries)
+        return any(value.has_inner if isinstance(value, Container) else value.inner is not None for value in values)
 
 
 Value: TypeAlias = Scalar | Container
@@ -82,10 +82,10 @@ def json_leaves(value: Value) -> Iterator[Leaf]:
         yield value.leaf
         return
     yield value.opening
-    for one in value.entries:
-        yield from (leaf for leaf in (one.key, one.colon) if leaf is not None)
-        yield from json_leaves(one.value)
-        yield from () if one.comma is None else (one.comma,)
+    for entry in value.entries:
+        yield from (leaf for leaf in (entry.key, entry.colon) if leaf is not None)
+        yield from json_leaves(entry.value)
+        yield from () if entry.comma is None else (entry.comma,)
     yield from () if value.closing is None else (value.closing,)
 
 
@@ -200,16 +200,16 @@ class _JsonWriter:
             yield self._leaf(value.leaf)
             return
         yield self._leaf(value.opening)
-        for one in value.entries:
-            yield self._key(one)
-            yield from self.line(one.value)
-            yield "" if one.comma is None else f"{self._leaf(one.comma)} "
+        for entry in value.entries:
+            yield self._key(entry)
+            yield from self.line(entry.value)
+            yield "" if entry.comma is None else f"{self._leaf(entry.comma)} "
         yield self._close(value)
 
     def _entries(self, value: Container) -> Iterator[str]:
         yield '<div class="in">'
-        for one in value.entries:
-            yield from ("<div>", *self._entry(one), "</div>")
+        for entry in value.entries:
+            yield from ("<div>", *self._entry(entry), "</div>")
         yield "</div>"
 
     def _entry(self, one: Entry) -> Iterator[str]:

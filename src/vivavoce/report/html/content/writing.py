@@ -177,7 +177,7 @@ class TreeWriter:
         yield "</tbody></table></div>"
 
     def _inlines(self, inlines: Inlines, *, linked: bool = True) -> str:
-        return "".join(self._inline(one, linked=linked) for one in inlines)
+        return "".join(self._inline(inline, linked=linked) for inline in inlines)
 
     def _inline(self, one: Inline, *, linked: bool) -> str:
         match one:

@@ -45,7 +45,7 @@ def upgrade() -> None:
         for row in connection.execute(scores, {"attempts": [row.attempt_id for row in rows]}):
             by_place[row.attempt_id, row.grading_id].append(row)
         values = [_values(row, by_place.get((row.attempt_id, row.grading_id), ())) for row in rows]
-        if known := [one for one in values if one["tokens"] is not None or one["cause"] is not None]:
+        if known := [value for value in values if value["tokens"] is not None or value["cause"] is not None]:
             connection.execute(sa.text(_WRITE), known)
         last = {name: values[-1][name] for name in last}
     error, columns = sa.text("cause IS NOT NULL"), ["grading_id", "cause", "target", "position", "attempt_id"]
@@ -53,7 +53,9 @@ def upgrade() -> None:
 
 
 def _values(row: Any, scores: Sequence[Any]) -> dict[str, Any]:
-    used = _used(row, [json.loads(one.usage) for one in scores if one.usage is not None and one.kind == "grade"])
+    used = _used(
+        row, [json.loads(score.usage) for score in scores if score.usage is not None and score.kind == "grade"]
+    )
     error = _error(row, scores) if row.state == "error" else None
     return {
         "grading": row.grading_id,
@@ -89,7 +91,7 @@ def _used(row: Any, graded: Sequence[Used]) -> Used | None:
 def _error(row: Any, scores: Sequence[Any]) -> str | None:
     if row.failure is not None:
         return _said(row.failure)
-    first = next((one for one in scores if one.state == "error"), None)
+    first = next((score for score in scores if score.state == "error"), None)
     if first is None:
         return None
     return f"{first.name}: {_said(first.failure) if first.failure is not None else first.reason or 'error'}"
