@@ -276,8 +276,7 @@ class _Fitting:
                         raise RepeatedKey(key)
             others: object = part.get("additionalProperties")
             for key, item in named.items():
-                if isinstance(item, (dict, list)):
-                    self.check_keys(item, properties.get(key, others))
+                self.check_keys(item, properties.get(key, others))
 
     def _resolved(self, schema: object) -> Mapping[str, Any]:
         """Return the schema that a reference leads to, or the only one besides null; an empty one for a choice."""
