@@ -106,7 +106,8 @@ def panels() -> dict[str, list[str]]:
     shown: dict[str, list[str]] = {panel: [] for panel in (*PANELS, PLUGINS)}
     for name, command in commands().items():
         if not _whole_of(command):
-            shown[command.panel if command.panel in shown else PLUGINS].append(name)
+            names = shown[command.panel if command.panel in shown else PLUGINS]
+            names.insert(names.index(command.before) if command.before in names else len(names), name)
     return {panel: names for panel, names in shown.items() if names}
 
 

@@ -4,7 +4,9 @@ from vivavoce.extensions import Command, Feature, Page
 
 FEATURE = Feature(
     __name__,
-    commands={"compare": Command("Compare two runs, sample by sample.", "command:command", panel="Results")},
+    commands={
+        "compare": Command("Compare two runs, sample by sample.", "command:command", panel="Results", before="export")
+    },
     routes=("api:router", "page:router", "samples_page:router"),
     tabs=(Page("Compare", "/compare"),),
     run_page_links="choosing:links_of_run",

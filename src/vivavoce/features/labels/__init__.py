@@ -5,7 +5,9 @@ from vivavoce.extensions import Command, Feature, Page
 FEATURE = Feature(
     __name__,
     commands={
-        "labels": Command("Export human labels, or compare a judge with them.", "command:command", panel="Trust")
+        "labels": Command(
+            "Export human labels, or compare a judge with them.", "command:command", panel="Trust", before="metrics"
+        )
     },
     routes=(
         "api:router",
