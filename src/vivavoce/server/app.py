@@ -23,6 +23,7 @@ from vivavoce.server.api import (
     captures,
     deletion,
     evaluations,
+    exchange,
     exports,
     jobs,
     remarks,
@@ -40,7 +41,6 @@ from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import (
     content,
     conversation,
-    exchange,
     first_visit,
     run,
     run_list,
@@ -48,6 +48,7 @@ from vivavoce.server.pages import (
     starting,
 )
 from vivavoce.server.pages import deletion as run_deletion
+from vivavoce.server.pages import exchange as exchange_page
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import remarks as remark_form
 from vivavoce.server.pages import search as search_pages
@@ -76,13 +77,13 @@ EXPORTS_FOR_USER = 4
 API = (
     *SHARED_API,
     *(about, exports, captures, remarks, deletion),
-    *(audit, search, evaluations, jobs),
+    *(audit, search, evaluations, exchange, jobs),
 )
 LAST_API = (runs,)
 """After the routes of features, because `/runs/{run}/samples/{sample:path}/{trial}` would take theirs."""
 PAGES = (
     *SHARED_PAGES,
-    *(run_list, run, remark_form, run_deletion, conversation, exchange, content),
+    *(run_list, run, remark_form, run_deletion, conversation, exchange_page, content),
     search_pages,
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
