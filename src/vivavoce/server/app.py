@@ -74,6 +74,18 @@ EXPORTS = 8
 EXPORTS_FOR_USER = 4
 """The same of one user, so that one user leaves places to others."""
 
+STREAMS = 400
+"""Streams of events of jobs at a time; one more is refused."""
+
+STREAMS_FOR_USER = 50
+"""The same of one user, so that one user leaves places to others."""
+
+REPLAYS = 4
+"""Streams that send past events of the store at a time; others wait."""
+
+REPLAYS_FOR_USER = 2
+"""The same of one user."""
+
 API = (
     *SHARED_API,
     *(about, exports, captures, remarks, deletion),
@@ -147,6 +159,8 @@ def create_app(
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.processes = RequestProcesses(str(store.place.address), app.state.policy)
     app.state.exports = FairShare(EXPORTS, EXPORTS_FOR_USER)
+    app.state.streams = FairShare(STREAMS, STREAMS_FOR_USER)
+    app.state.replays = FairShare(REPLAYS, REPLAYS_FOR_USER)
     app.state.export_threads = CapacityLimiter(EXPORTS)
     app.state.access = access
     app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied, secure=access.secure)
