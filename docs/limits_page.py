@@ -146,6 +146,8 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.app", "STREAMS_FOR_USER", "streams", "the same of one user", _FULL),
         Limit("server.app", "REPLAYS", "streams", "streams that send past events at a time", _WAITS),
         Limit("server.app", "REPLAYS_FOR_USER", "streams", "the same of one user", _WAITS),
+        Limit("features.clusters.cache", "SEARCHES", "runs", "searches for clusters at a time", _WAITS),
+        Limit("features.clusters.cache", "SEARCHES_FOR_USER", "runs", "the same of one user", _WAITS),
         Limit("store.jobs", "KEPT_BYTES", "bytes", "kept events of a job", "the oldest are dropped"),
         Limit(
             "server.processes",

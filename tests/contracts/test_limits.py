@@ -27,6 +27,7 @@ from server.pages.test_sign_in import fields, submit
 from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault, SuiteFault
+from vivavoce.features.clusters.cache import ClusterCache
 from vivavoce.metrics import judging
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import evaluation_input
@@ -546,6 +547,11 @@ def replays(app: Any) -> FairShare:
     return app.state.replays
 
 
+def searches(app: Any) -> FairShare:
+    del app
+    return ClusterCache()._places  # pyright: ignore[reportPrivateUsage]
+
+
 def kept_events(size: int) -> Outcome:
     """Return whether a job keeps two events of this many bytes together."""
     job = Job(JobRecord(id="j", kind="suite", created_at=0), lambda job: None)
@@ -694,6 +700,8 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.app.STREAMS_FOR_USER": (shared(streams, of_user=True),),
     "server.app.REPLAYS": (shared(replays, of_user=False),),
     "server.app.REPLAYS_FOR_USER": (shared(replays, of_user=True),),
+    "features.clusters.cache.SEARCHES": (shared(searches, of_user=False),),
+    "features.clusters.cache.SEARCHES_FOR_USER": (shared(searches, of_user=True),),
     "store.jobs.KEPT_BYTES": (lambda _, size: kept_events(size),),
     "server.processes.SUITE_MEMORY_SHARE": (lambda _, share: of_suite(share),),
     "server.job_work.MAX_AT_ONCE_FOR_USER": (claimed,),

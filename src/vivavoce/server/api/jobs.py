@@ -90,12 +90,12 @@ async def events(
     """Stream the past and future events of a job until it is over."""
     last = last_event_id or ""
     seen = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else after
-    await to_thread.run_sync(_jobs(request).get, job)
     user, streams = user_of(request), cast("FairShare", request.app.state.streams)
     if not streams.is_free(user):
         why = f"{user.name} follows {streams.used_by(user)} jobs at a time; try again when one of these streams is over"
         raise HTTPException(429, why, {"retry-after": "10"})
     await until_sent(request).enter_async_context(streams.take(user))
+    await to_thread.run_sync(_jobs(request).get, job)
     replays = cast("FairShare", request.app.state.replays)
     stream = _stream(_jobs(request).follow(job, seen, lambda: replays.take(user)))
     return EventSourceResponse(stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"})
