@@ -44,6 +44,7 @@ _ERROR = "error of the score"
 _ENDED = "the request is ended"
 _TURNED_AWAY = "503, or in place of one without a request or whose client does not read"
 _CLOSED = "the connection is closed"
+_FULL = "429"
 _WAITS = "it waits while others have their turn"
 _NO_ROOM = "others wait, or 429 for an answer that can be asked for again"
 _TEMPLATES = "safe_template"
@@ -141,6 +142,13 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.process_route", "MAX_AT_ONCE_FOR_USER", "requests", "the same of one user", _WAITS),
         Limit("server.app", "EXPORTS", "exports", "exports at a time", _WAITS),
         Limit("server.app", "EXPORTS_FOR_USER", "exports", "the same of one user", _WAITS),
+        Limit("server.app", "STREAMS", "streams", "streams of events of jobs at a time", _FULL),
+        Limit("server.app", "STREAMS_FOR_USER", "streams", "the same of one user", _FULL),
+        Limit("server.app", "REPLAYS", "streams", "streams that send past events at a time", _WAITS),
+        Limit("server.app", "REPLAYS_FOR_USER", "streams", "the same of one user", _WAITS),
+        Limit("features.clusters.cache", "SEARCHES", "runs", "searches for clusters at a time", _WAITS),
+        Limit("features.clusters.cache", "SEARCHES_FOR_USER", "runs", "the same of one user", _WAITS),
+        Limit("store.jobs", "KEPT_BYTES", "bytes", "kept events of a job", "the oldest are dropped"),
         Limit(
             "server.processes",
             "SUITE_MEMORY_SHARE",

@@ -27,6 +27,7 @@ from server.pages.test_sign_in import fields, submit
 from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault, SuiteFault
+from vivavoce.features.clusters.cache import ClusterCache
 from vivavoce.metrics import judging
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import evaluation_input
@@ -37,6 +38,8 @@ from vivavoce.server import connection, traffic
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
 from vivavoce.server.fair_share import FairShare
+from vivavoce.server.job import Job, JobNews
+from vivavoce.server.job_record import EventFrame, JobEvent, JobRecord
 from vivavoce.server.job_requests import EvaluationJob
 from vivavoce.server.jobs import Jobs, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
@@ -536,6 +539,30 @@ def exports(app: Any) -> FairShare:
     return app.state.exports
 
 
+def streams(app: Any) -> FairShare:
+    return app.state.streams
+
+
+def replays(app: Any) -> FairShare:
+    return app.state.replays
+
+
+def searches(app: Any) -> FairShare:
+    del app
+    return ClusterCache()._places  # pyright: ignore[reportPrivateUsage]
+
+
+def kept_events(size: int) -> Outcome:
+    """Return whether a job keeps two events of this many bytes together."""
+    job = Job(JobRecord(id="j", kind="suite", created_at=0), lambda job: None)
+    texts = ["", ""]
+    for number in (1, 2):
+        event = JobEvent(id=number, kind="held", done=0, errors=0, sample_id="")
+        texts[number - 1] = "x" * (size // 2 + (size % 2 if number == 2 else 0) - len(EventFrame.of(event).data))
+        job.take(JobNews("held", {"sample_id": texts[number - 1]}))
+    return "accepted" if len(job.since(0)) == 2 else "error"
+
+
 def nested_yaml(levels: int) -> str:
     """Return a suite one of whose values is nested this deep, counted from the top."""
     return "name: x\nwhat: " + "[" * (levels - 1) + "1" + "]" * (levels - 1) + "\n"
@@ -669,6 +696,13 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.process_route.MAX_AT_ONCE_FOR_USER": (shared(places, of_user=True),),
     "server.app.EXPORTS": (shared(exports, of_user=False),),
     "server.app.EXPORTS_FOR_USER": (shared(exports, of_user=True),),
+    "server.app.STREAMS": (shared(streams, of_user=False),),
+    "server.app.STREAMS_FOR_USER": (shared(streams, of_user=True),),
+    "server.app.REPLAYS": (shared(replays, of_user=False),),
+    "server.app.REPLAYS_FOR_USER": (shared(replays, of_user=True),),
+    "features.clusters.cache.SEARCHES": (shared(searches, of_user=False),),
+    "features.clusters.cache.SEARCHES_FOR_USER": (shared(searches, of_user=True),),
+    "store.jobs.KEPT_BYTES": (lambda _, size: kept_events(size),),
     "server.processes.SUITE_MEMORY_SHARE": (lambda _, share: of_suite(share),),
     "server.job_work.MAX_AT_ONCE_FOR_USER": (claimed,),
     "server.jobs.MAX_WAITING_FOR_USER": (waiting,),

@@ -16,13 +16,13 @@ from sqlalchemy import select
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.server import jobs as module
-from vivavoce.server.job import Job
+from vivavoce.server.job import Job, JobNews
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.database import schema as tables
-from vivavoce.store.jobs import JobQueue
+from vivavoce.store.jobs import KEPT_BYTES, JobQueue, JobRow
 from vivavoce.store.store import Store
 
 from .api.test_jobs import breaking_suite
@@ -99,11 +99,11 @@ async def test_the_end_is_heard_by_one_who_looks_while_it_is_written_down() -> N
 
 
 async def told(job: Job) -> list[str]:
-    return [event.kind async for event in job.follow()]
+    return [event.kind async for frames in job.follow() for event in frames]
 
 
 async def told_by(jobs: Jobs, job_id: str) -> list[str]:
-    return [event.kind async for event in jobs.follow(job_id)]
+    return [event.kind async for frames in jobs.follow(job_id) for event in frames]
 
 
 def test_the_end_is_told_also_where_it_cannot_be_written_down() -> None:
@@ -257,3 +257,24 @@ def test_a_link_out_of_the_folder_is_not_a_suite(workspace: Path, tmp_path: Path
     for name in ("link.yaml", "../other.yaml", str(tmp_path / "other.yaml"), "bot.py"):
         with pytest.raises(UsageError, match="in the served folder"):
             policy.suite(name)
+
+
+def long_event(number: int) -> JobNews:
+    return JobNews("turn", {"sample_id": str(number), "messages": [{"role": "user", "text": "x" * 1_000_000}]})
+
+
+async def test_only_the_newest_events_are_kept_where_all_are_too_long(store: Store) -> None:
+    job = Job(JobRecord(id="j", kind="suite", created_at=0), lambda job: None)
+    for number in range(20):
+        job.take(long_event(number))
+    job.end(status="finished")
+    sent = [frame async for frames in job.follow() for frame in frames]
+    assert KEPT_BYTES - 1_100_000 < sum(len(frame.data) for frame in sent) <= KEPT_BYTES
+    assert [frame.id for frame in sent] == list(range(22 - len(sent), 22))
+
+
+def test_the_store_keeps_only_the_newest_events_where_all_are_too_long(store: Store) -> None:
+    store.jobs.add(JobRow(id="j", folder="f", kind="suite", created_at=0, request="{}"))
+    for number in range(1, 21):
+        store.jobs.save("j", 0, {"done": number}, f'["{"x" * 1_000_000}"]', number)
+    assert len(store.jobs.events("j", 0)) == KEPT_BYTES // 1_000_004

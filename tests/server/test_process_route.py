@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi import Request, Response
 
 from faults.servers import soon
 from vivavoce.server.access import Access
@@ -21,7 +22,7 @@ from vivavoce.server.users import User
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
-from .live import running
+from .live import get, running, serving
 
 TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant", "content": "We offer auto."}]
 
@@ -90,3 +91,23 @@ def test_a_request_keeps_its_place_until_its_answer_is_read(store: Store) -> Non
 
 def places_taken(processes: RequestProcesses) -> int:
     return processes._places.used  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/runs/latest/samples/a/0/exchange?grader=expect",
+        "/runs/latest/exchange?sample=a&grader=expect",
+        "/runs/latest/exchange/text?sample=a&grader=expect",
+    ],
+)
+def test_what_repeats_the_checks_of_a_score_has_a_process(
+    store: Store, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    async def answer(processes: RequestProcesses, request: Request) -> Response:
+        del processes
+        return Response(f"a process for {request.url.path}")
+
+    monkeypatch.setattr(RequestProcesses, "answer", answer)
+    with serving(store) as url:
+        assert get(url + path).text == f"a process for {path.partition('?')[0]}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce import UsageError
+from vivavoce import UsageError, work_time
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Outcome
 from vivavoce.run.options import RunOptions
@@ -17,6 +17,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.judge_exchange import judge_exchange
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
+from vivavoce.work_time import interrupted_work
 
 STORE = "kept.db"
 EVIDENCE = ["hello", "see <b>you</b>"]
@@ -247,3 +248,19 @@ def test_a_name_that_is_no_grader_is_an_error(judged: LoopbackServer) -> None:
     ran(judged)
     with pytest.raises(UsageError, match="no grader 'kidn' in this conversation; did you mean 'kind'"):
         exchange(grader="kidn")
+
+
+def test_checks_that_are_repeated_for_it_are_limited_like_those_of_a_conversation(
+    judged: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged.answer = lambda body: {
+        name: _value(shape) for name, shape in body["response_format"]["json_schema"]["schema"]["properties"].items()
+    }
+    expected = "content: hello}], expect: {all: [{judged: It is friendly.}, {regex: hel+o}]}}"
+    model = f'  expect: {{kind: metric, metric: expect, model: "{judged.base_url}#judge"}}\n'
+    Path("suite.yaml").write_text(TALKS.replace("content: hello}]}", expected, 1) + model)
+    run_suite("suite.yaml", store=STORE)
+    assert exchange(grader="expect")[0].calls
+    monkeypatch.setattr(work_time, "CONVERSATION_SECONDS", 0.0)
+    with interrupted_work():
+        assert exchange(grader="expect")[0].calls == []

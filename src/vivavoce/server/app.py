@@ -23,6 +23,7 @@ from vivavoce.server.api import (
     captures,
     deletion,
     evaluations,
+    exchange,
     exports,
     jobs,
     remarks,
@@ -40,7 +41,6 @@ from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import (
     content,
     conversation,
-    exchange,
     first_visit,
     run,
     run_list,
@@ -48,6 +48,7 @@ from vivavoce.server.pages import (
     starting,
 )
 from vivavoce.server.pages import deletion as run_deletion
+from vivavoce.server.pages import exchange as exchange_page
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import remarks as remark_form
 from vivavoce.server.pages import search as search_pages
@@ -73,16 +74,28 @@ EXPORTS = 8
 EXPORTS_FOR_USER = 4
 """The same of one user, so that one user leaves places to others."""
 
+STREAMS = 400
+"""Streams of events of jobs at a time; one more is refused."""
+
+STREAMS_FOR_USER = 50
+"""The same of one user, so that one user leaves places to others."""
+
+REPLAYS = 4
+"""Streams that send past events of the store at a time; others wait."""
+
+REPLAYS_FOR_USER = 2
+"""The same of one user."""
+
 API = (
     *SHARED_API,
     *(about, exports, captures, remarks, deletion),
-    *(audit, search, evaluations, jobs),
+    *(audit, search, evaluations, exchange, jobs),
 )
 LAST_API = (runs,)
 """After the routes of features, because `/runs/{run}/samples/{sample:path}/{trial}` would take theirs."""
 PAGES = (
     *SHARED_PAGES,
-    *(run_list, run, remark_form, run_deletion, conversation, exchange, content),
+    *(run_list, run, remark_form, run_deletion, conversation, exchange_page, content),
     search_pages,
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
@@ -146,6 +159,8 @@ def create_app(
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.processes = RequestProcesses(str(store.place.address), app.state.policy)
     app.state.exports = FairShare(EXPORTS, EXPORTS_FOR_USER)
+    app.state.streams = FairShare(STREAMS, STREAMS_FOR_USER)
+    app.state.replays = FairShare(REPLAYS, REPLAYS_FOR_USER)
     app.state.export_threads = CapacityLimiter(EXPORTS)
     app.state.access = access
     app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied, secure=access.secure)

@@ -35,6 +35,10 @@ class FairShare:
         """How much is in use."""
         return self._by_user.total()
 
+    def used_by(self, user: User) -> int:
+        """Return how much a user has."""
+        return self._by_user.get(user.key, 0)
+
     def is_free(self, user: User, amount: int = 1) -> bool:
         """Return whether a user gets so much without waiting."""
         key = user.key

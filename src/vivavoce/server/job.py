@@ -27,9 +27,9 @@ from vivavoce.records.run import (
 )
 from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import Turn, tool_calls
-from vivavoce.server.job_record import JobEvent, JobRecord, MessageNews
+from vivavoce.server.job_record import EventFrame, JobEvent, JobRecord, MessageNews
 from vivavoce.store.browse.listing import ScoreEntry
-from vivavoce.store.jobs import KEPT, Claimant, JobRow
+from vivavoce.store.jobs import KEPT, KEPT_BYTES, Claimant, JobRow
 from vivavoce.store.store import Store
 
 SHOWN = 4000
@@ -172,7 +172,8 @@ class Job:
         self.used: tuple[int, float] = (0, 0.0)
         self.used_here: tuple[int, float] = (0, 0.0)
         self._changed = changed
-        self._events: deque[JobEvent] = deque(maxlen=KEPT)
+        self._events: deque[tuple[JobEvent, EventFrame]] = deque()
+        self._event_bytes = 0
         self._last = self._saved = last
         self._dirty = False
         self._ended = record.over
@@ -239,8 +240,8 @@ class Job:
         if self.process is not None:
             self.process.stop()
 
-    async def follow(self, after: int = 0) -> AsyncGenerator[JobEvent]:
-        """Yield the events after a given one, past and future, until the job is over or another server has it."""
+    async def follow(self, after: int = 0) -> AsyncGenerator[list[EventFrame]]:
+        """Yield the events after a given one, all that are new at a time, until it is over or another server has it."""
         news = asyncio.Event()
         wake = partial(asyncio.get_running_loop().call_soon_threadsafe, news.set)
         self._followers.add(wake)
@@ -248,9 +249,9 @@ class Job:
             while True:
                 news.clear()
                 over = self._ended or self.lost
-                for event in self.since(after):
-                    yield event
-                    after = event.id
+                if frames := self._frames_since(after):
+                    yield frames
+                    after = frames[-1].id
                 if over:
                     return
                 await news.wait()
@@ -260,7 +261,11 @@ class Job:
     def since(self, after: int) -> list[JobEvent]:
         """Return the kept events after an id; all of them for an id that does not exist yet."""
         with self._lock:
-            return list(self._events) if after > self._last else [event for event in self._events if event.id > after]
+            return [event for event, _ in self._events if event.id > after or after > self._last]
+
+    def _frames_since(self, after: int) -> list[EventFrame]:
+        with self._lock:
+            return [frame for _, frame in self._events if frame.id > after or after > self._last]
 
     def to_save(self) -> list[JobEvent]:
         """Return the events that are not saved yet; `saved` says that they are.
@@ -269,7 +274,7 @@ class Job:
         """
         with self._lock:
             self._dirty = False
-            return [event for event in self._events if event.id > self._saved and event.kind != "ended"]
+            return [event for event, _ in self._events if event.id > self._saved and event.kind != "ended"]
 
     def saved(self, events: list[JobEvent]) -> None:
         """Take note that some events are saved."""
@@ -289,10 +294,18 @@ class Job:
         with self._lock:
             self._last += 1
             counts = {"done": record.done, "errors": record.errors, "planned": record.planned}
-            self._events.append(JobEvent.model_validate({"id": self._last, "kind": kind, **counts, **more}))
+            self._keep(JobEvent.model_validate({"id": self._last, "kind": kind, **counts, **more}))
             self._ended = kind == "ended"
             self._dirty = self._dirty or not self._ended
         self._wake()
+
+    def _keep(self, event: JobEvent) -> None:
+        """Keep an event, and drop the oldest where they are too many or too long."""
+        frame = EventFrame.of(event)
+        self._events.append((event, frame))
+        self._event_bytes += len(frame.data)
+        while len(self._events) > KEPT or (self._event_bytes > KEPT_BYTES and len(self._events) > 1):
+            self._event_bytes -= len(self._events.popleft()[1].data)
 
     def _wake(self) -> None:
         for wake in list(self._followers):

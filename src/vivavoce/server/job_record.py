@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from vivavoce.records.run import Verdict
+from vivavoce.report.strict_json import strict_json
 from vivavoce.store.browse.listing import ScoreEntry
 from vivavoce.store.jobs import JobRow
 
@@ -85,3 +87,32 @@ class JobEvent(BaseModel):
     messages: list[MessageNews] = Field(default_factory=lambda: list[MessageNews]())
     scores: list[ScoreEntry] = Field(default_factory=lambda: list[ScoreEntry]())
     job: JobRecord | None = None
+
+
+class EventFrame(NamedTuple):
+    """An event as those who follow its job get it: a server-sent event, encoded once for all of them."""
+
+    id: int
+    kind: str
+    data: bytes
+
+    @classmethod
+    def of(cls, event: JobEvent) -> Self:
+        """Return the frame of an event."""
+        return cls._with_json(event.id, event.kind, _json(event))
+
+    @classmethod
+    def of_stored(cls, fields: dict[str, Any]) -> Self:
+        """Return the frame of an event that the store has."""
+        return cls._with_json(fields["id"], fields["kind"], _json(fields))
+
+    @classmethod
+    def _with_json(cls, number: int, kind: str, text: str) -> Self:
+        return cls(number, kind, f"id: {number}\r\nevent: {kind}\r\ndata: {text}\r\n\r\n".encode())
+
+
+def _json(event: JobEvent | dict[str, Any]) -> str:
+    try:
+        return strict_json(event)
+    except PydanticSerializationError:  # half a surrogate pair is inside
+        return strict_json(to_jsonable_python(event, inf_nan_mode="strings", serialize_unknown=True))

@@ -11,20 +11,21 @@ import hashlib
 import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from pydantic import TypeAdapter
+from pydantic_core import from_json
 
 from vivavoce.errors import GraderFault, NotFound, UsageError
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.report.strict_json import strict_json
 from vivavoce.server.job import Job, current_record
 from vivavoce.server.job_process import KEPT_REQUEST
-from vivavoce.server.job_record import JobEvent, JobRecord
+from vivavoce.server.job_record import EventFrame, JobEvent, JobRecord
 from vivavoce.server.job_requests import AnyJob, EvaluationJob, GradeJob, JobFiles, ResumeJob, lines_of
 from vivavoce.server.job_work import JobWork
 from vivavoce.server.policy import ServerPolicy
@@ -44,6 +45,12 @@ LOOK = 0.5
 
 STEP = 0.05
 """Seconds between two looks whether a job has begun here."""
+
+REPLAY_THREADS = 2
+"""Threads that read events of the store, so that they leave those of the server to other requests."""
+
+Replaying = Callable[[], AbstractAsyncContextManager[None]]
+"""Waits for a place to read events of the store, and holds it."""
 
 _EVENTS: TypeAdapter[list[JobEvent]] = TypeAdapter(list[JobEvent])
 
@@ -68,6 +75,11 @@ class DistantJob:
         rows = self.queue.events(self.record.id, after)
         return [event for row in rows for event in _EVENTS.validate_json(row) if event.id > after]
 
+    def frames_since(self, after: int) -> list[EventFrame]:
+        """Return the same as it is sent."""
+        rows = self.queue.events(self.record.id, after)
+        return [EventFrame.of_stored(fields) for row in rows for fields in from_json(row) if fields["id"] > after]
+
 
 class Jobs:
     """The jobs of a store for one server; safe for use from any thread."""
@@ -79,6 +91,7 @@ class Jobs:
         self._work = JobWork(store, policy, self._files)
         self._adding = threading.Lock()
         self._checking: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._replay_threads = CapacityLimiter(REPLAY_THREADS)
         self._closed = False
 
     def submit(self, request: AnyJob, key: str | None = None, user: str = "") -> JobRecord:
@@ -122,10 +135,13 @@ class Jobs:
         """
         return self._work.job(job_id) or DistantJob(current_record(self._store, self._row(job_id)), self._queue)
 
-    async def follow(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
+    async def follow(
+        self, job_id: str, after: int = 0, replaying: Replaying = nullcontext
+    ) -> AsyncGenerator[list[EventFrame]]:
         """Yield the events of a job after a given one, past and future, until it is over, wherever it is at work.
 
-        The last one is always its end.
+        Each list has what is there at a time, and the last event is always the end of the job. Events are read from
+        the store inside of `replaying()`, which lasts until they are taken.
 
         Raises:
             UsageError: there is none of that id.
@@ -135,20 +151,23 @@ class Jobs:
             found = await to_thread.run_sync(self.get, job_id)
             if isinstance(found, Job):
                 async with aclosing(found.follow(sent)) as events:
-                    async for event in events:
-                        yield event
-                        if event.kind == "ended":
+                    async for frames in events:
+                        yield frames
+                        if frames[-1].kind == "ended":
                             return
-                        sent = event.id
+                        sent = frames[-1].id
                 if found.lost:
                     continue
             else:
-                for event in await to_thread.run_sync(found.since, sent):
-                    yield event
-                    sent = event.id
+                async with replaying():
+                    if frames := await to_thread.run_sync(found.frames_since, sent, limiter=self._replay_threads):
+                        yield frames
+                        sent = frames[-1].id
+                    del frames  # they are not held while waiting for more
             record = found.record
             if record.over:
-                yield JobEvent(id=max(sent, 1), kind="ended", done=record.done, errors=record.errors, job=record)
+                counts = {"done": record.done, "errors": record.errors}
+                yield [EventFrame.of(JobEvent(id=max(sent, 1), kind="ended", job=record, **counts))]
                 return
             await self._pause(job_id)
 

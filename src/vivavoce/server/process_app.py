@@ -1,4 +1,4 @@
-"""The application that answers one request in a process of its own: the routes of evaluations, and nothing else."""
+"""The application that answers one request in a process of its own: only routes that may take long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from vivavoce.errors import MissingExtra
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.factory import metrics
 from vivavoce.pacing.loops import run
-from vivavoce.server.api import evaluations
+from vivavoce.server.api import evaluations, exchange
+from vivavoce.server.pages import exchange as exchange_page
 from vivavoce.server.process_route import PlainRequest, PlainResponse, Surroundings
 from vivavoce.server.processes import answering
 from vivavoce.server.refusals import handle_errors
@@ -27,7 +28,8 @@ def _application() -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.state.processes = None
     handle_errors(app)
-    app.router.routes.extend(evaluations.router.routes)
+    for module in (evaluations, exchange, exchange_page):
+        app.router.routes.extend(module.router.routes)
     return app
 
 
@@ -37,7 +39,7 @@ def _respond(request: PlainRequest, surroundings: Surroundings) -> PlainResponse
     with ExitStack() as stack:
         app.state.policy = surroundings.policy
         app.state.store = None
-        if evaluations.is_stored(request.path):
+        if not evaluations.is_sent(request.path):
             app.state.store = stack.enter_context(Store.open(surroundings.store))
         visitor.set(request.user)
         stack.enter_context(interrupted_work())

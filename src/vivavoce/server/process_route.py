@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request, Response
 
+from vivavoce.server.access import Handler
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
@@ -65,13 +66,17 @@ class ProcessRoute(StrictRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the framework for the process, and one that begins a process for the server."""
-        handle = super().get_route_handler()
+        return in_process(super().get_route_handler())
 
-        async def handle_anywhere(request: Request) -> Response:
-            processes: RequestProcesses | None = request.app.state.processes
-            return await (handle(request) if processes is None else processes.answer(request))
 
-        return handle_anywhere
+def in_process(handle: Handler) -> Handler:
+    """Return a handler that begins a process for a request of the server, and that handles it in the process."""
+
+    async def handle_anywhere(request: Request) -> Response:
+        processes: RequestProcesses | None = request.app.state.processes
+        return await (handle(request) if processes is None else processes.answer(request))
+
+    return handle_anywhere
 
 
 class RequestProcesses:

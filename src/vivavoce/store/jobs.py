@@ -92,6 +92,9 @@ def _user_in(request: str | None) -> str | None:
 KEPT = 2000
 """Events of a job that are kept."""
 
+KEPT_BYTES = 8_000_000
+"""Bytes of the events of a job that are kept; the oldest are dropped, but never the newest."""
+
 _j = jobs.c
 
 
@@ -238,6 +241,7 @@ class JobQueue:
                 connection.execute(insert(job_events).values(job_id=job_id, last=last, events=events))
                 old = (job_events.c.job_id == job_id) & (job_events.c.last <= last - KEPT)
                 connection.execute(delete(job_events).where(old))
+                _drop_long_events(connection, job_id)
             if values.get("status") == "finished":
                 connection.execute(delete(job_inputs).where(job_inputs.c.job_id == job_id))
 
@@ -277,6 +281,18 @@ class JobQueue:
     def _rows(self, query: AnySelect) -> Sequence[JobRow]:
         with self.database.connected() as connection:
             return [job_row_of(row) for row in connection.execute(query)]
+
+
+def _drop_long_events(connection: Connection, job_id: str) -> None:
+    """Delete the oldest events of a job where all of them together are too long."""
+    e = job_events.c
+    sizes = select(e.last, func.length(e.events)).where(e.job_id == job_id).order_by(e.last.desc())
+    total = 0
+    for place, (last, size) in enumerate(connection.execute(sizes).all()):
+        total += size
+        if place and total > KEPT_BYTES:
+            connection.execute(delete(job_events).where(e.job_id == job_id, e.last <= last))
+            return
 
 
 def _free(connection: Connection, by: Claimant, job_id: str | None = None) -> list[ColumnElement[bool]]:

@@ -39,6 +39,7 @@ from vivavoce.suites.grader_spec import (
 )
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.work_time import conversation_work
 
 NO_JUDGE = "no judge was asked: this score was computed"
 """Why there is nothing to show of a grader that asks nobody."""
@@ -49,9 +50,22 @@ class _Unproven(Exception):
 
 
 def judge_exchange(store: Store, run: Run, grading: Grading, outcome: Outcome, grader: str) -> JudgeExchange:
+    """Return what `prove_judge_exchange` returns, from code that is not asynchronous.
+
+    Raises:
+        NotFound: the conversation has no score of this name.
+        StoreError: the store cannot be read.
+    """
+    return wait_for(prove_judge_exchange(store, run, grading, outcome, grader))
+
+
+async def prove_judge_exchange(
+    store: Store, run: Run, grading: Grading, outcome: Outcome, grader: str
+) -> JudgeExchange:
     """Return what a judge was asked for the score of a grader, if that can be proven; no model is called.
 
-    Code of users is never run for it.
+    Code of users is never run for it. The score is made again, which may take as long as it did. In a process that
+    interrupts work, it is limited like the grading of a conversation.
 
     Raises:
         NotFound: the conversation has no score of this name.
@@ -61,13 +75,13 @@ def judge_exchange(store: Store, run: Run, grading: Grading, outcome: Outcome, g
     if score is None:
         raise NotFound("grader", grader, within="this conversation", known=outcome.scores)
     try:
-        calls = _proven(store, run, grading, outcome, score)
+        calls = await _proven(store, run, grading, outcome, score)
     except _Unproven as reason:
         return JudgeExchange(grader=grader, missing=str(reason))
     return JudgeExchange(grader=grader, calls=calls)
 
 
-def _proven(store: Store, run: Run, grading: Grading, outcome: Outcome, score: Score) -> list[JudgeCall]:
+async def _proven(store: Store, run: Run, grading: Grading, outcome: Outcome, score: Score) -> list[JudgeCall]:
     if score.state == "error":
         raise _Unproven("this score is an error, and only usable answers are stored")
     suite, name = _suite(run, grading), score.name
@@ -81,7 +95,7 @@ def _proven(store: Store, run: Run, grading: Grading, outcome: Outcome, score: S
         kept = _Kept(store, grading.created_at, score.usage)
         graders = {**suite.spec.graders, name: spec}
         chosen = replace(suite, spec=suite.spec.model_copy(update={"graders": graders}))
-        problem = _problem(kept, chosen, outcome, sample, score, grading.fingerprints.get(name))
+        problem = await _problem(kept, chosen, outcome, sample, score, grading.fingerprints.get(name))
         if not problem:
             return kept.calls
     if run.options.get("cache") is False:
@@ -89,7 +103,9 @@ def _proven(store: Store, run: Run, grading: Grading, outcome: Outcome, score: S
     raise _Unproven(problem)
 
 
-def _problem(kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score: Score, known_as: str | None) -> str:
+async def _problem(
+    kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score: Score, known_as: str | None
+) -> str:
     """Make a score again and return why what was asked is not proven, empty where it is."""
     try:
         grader = _grader(suite, score.name, sample, kept)
@@ -98,7 +114,8 @@ def _problem(kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score:
     if not (grader.judged or grader.verdicts_on):
         return NO_JUDGE
     talk, trial = outcome.attempt.trajectory, outcome.attempt.key.trial
-    again = wait_for(replace(grader, score=kept.following(grader.score, talk)).grade(sample, talk, trial))
+    with conversation_work():
+        again = await replace(grader, score=kept.following(grader.score, talk)).grade(sample, talk, trial)
     if not kept.calls:
         return NO_JUDGE
     if _decided(again) == _decided(score):

@@ -4,20 +4,28 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi import HTTPException, Request
 from sqlalchemy import update
 
 from stage import NO_FAULT
 from vivavoce.messages import ToolCall
 from vivavoce.server import job_work as module
-from vivavoce.server.job_record import JobEvent, JobRecord
+from vivavoce.server.access import Access
+from vivavoce.server.api.jobs import _stream as send_events  # pyright: ignore[reportPrivateUsage]
+from vivavoce.server.api.jobs import events as follow_events
+from vivavoce.server.app import STREAMS_FOR_USER, create_app
+from vivavoce.server.job_record import EventFrame, JobEvent, JobRecord
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.users import User
 from vivavoce.store.database.schema import jobs
+from vivavoce.store.jobs import JobRow
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
@@ -459,3 +467,30 @@ def test_a_suite_that_is_wrong_is_told_of_without_the_paths_of_the_machine(store
     assert (missing.status, "none.jsonl" in missing.json()["detail"]) == (422, True)
     assert str(workspace) not in refused.text + missing.text
     assert ("lacks a database" in (failed.detail or ""), str(workspace) in (failed.detail or "")) == (True, False)
+
+
+async def test_a_user_follows_so_many_jobs_at_a_time(store: Store) -> None:
+    app = create_app(store, Access.of({"127.0.0.1:80"}))
+    store.jobs.add(JobRow(id="j", folder="f", kind="suite", created_at=0, status="finished"))
+    anna, ben = User("anna", "read"), User("ben", "read")
+
+    def request_of(user: User) -> Request:
+        return Request(
+            {"type": "http", "headers": [], "app": app, "state": {"user": user, "until_sent": AsyncExitStack()}}
+        )
+
+    async with app.state.streams.take(anna, STREAMS_FOR_USER):
+        with pytest.raises(HTTPException, match="anna follows 50 jobs at a time"):
+            await follow_events(request_of(anna), "j")
+        other = request_of(ben)
+        await follow_events(other, "j")
+        assert app.state.streams.used == STREAMS_FOR_USER + 1
+        await other.state.until_sent.aclose()
+        assert app.state.streams.used == STREAMS_FOR_USER
+
+
+async def test_long_events_are_sent_in_parts() -> None:
+    async def events() -> AsyncGenerator[list[EventFrame]]:
+        yield [EventFrame(number, "turn", b"x" * 50_000) for number in range(5)]
+
+    assert [len(part) async for part in send_events(events())] == [100_000, 100_000, 50_000]

@@ -29,7 +29,7 @@ class ClustersToName(BaseModel):
 
 
 @router.get("/runs/{run}/clusters", response_model=Clusters)
-def clusters(
+async def clusters(
     request: Request,
     run: RunName,
     grader: Annotated[str | None, Query(description="Only failures of this grader.")] = None,
@@ -40,22 +40,18 @@ def clusters(
 ) -> Response:
     """Group the failures of a run, the clusters with the most conversations first; no model is asked."""
     named_by = naming_judge(request.app.state.policy, judge)
-    return answer(with_kept_names(_store(request), _found(request, run, grader, grading), named_by))
+    found = await _found(request, run, grader, grading)
+    store = cast("Store", request.app.state.store)
+    return await to_thread.run_sync(lambda: answer(with_kept_names(store, found, named_by)))
 
 
 @router.post("/runs/{run}/clusters/names", response_model=Clusters)
 async def name(request: Request, run: RunName, body: ClustersToName) -> Response:
     """Have a judge name the clusters of a run, and return them; its answer is kept, and the groups stay as they are."""
     judge = naming_judge(request.app.state.policy, body.judge)
-    found = await to_thread.run_sync(lambda: _found(request, run, body.grader, body.grading))
+    found = await _found(request, run, body.grader, body.grading)
     return answer(await ask_for_names(request, found, judge))
 
 
-def _found(request: Request, run: str, grader: str | None, grading: str | None) -> Clusters:
-    store = _store(request)
-    cache = cluster_cache(request)
-    return cache.find(store, store.grading(store.run(run).id, grading), grader).report
-
-
-def _store(request: Request) -> Store:
-    return cast("Store", request.app.state.store)
+async def _found(request: Request, run: str, grader: str | None, grading: str | None) -> Clusters:
+    return (await cluster_cache(request).find_in_turn(request, run, grading, grader)).report

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
 from vivavoce.errors import UsageError
@@ -23,7 +23,9 @@ from vivavoce.pacing.loops import wait_for
 from vivavoce.records.replies import StoredReply
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Usage, total
+from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
@@ -32,12 +34,44 @@ KEPT = 8
 """Runs whose clusters are kept."""
 
 
+SEARCHES = 2
+"""Runs whose clusters are searched for at a time; others wait."""
+
+SEARCHES_FOR_USER = 1
+"""The same of one user."""
+
+_Key = tuple[str, int, str | None]
+"""What clusters are known by: a set of scores as it is now, and a grader."""
+
+
 class ClusterCache:
-    """The clusters of one server; safe for use from any thread, and only one search runs at a time."""
+    """The clusters of one server; safe for use from any thread, and those of a run are searched for once at a time."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, str | None], Found] = OrderedDict()
+        self._kept: OrderedDict[_Key, Found] = OrderedDict()
         self._lock = threading.Lock()
+        self._searching: WeakValueDictionary[_Key, threading.Lock] = WeakValueDictionary()
+        self._places = FairShare(SEARCHES, SEARCHES_FOR_USER)
+        self._threads = CapacityLimiter(SEARCHES)
+
+    async def find_in_turn(self, request: Request, run: str, grading: str | None, grader: str | None = None) -> Found:
+        """Return the clusters of a run of the store, which are searched for once it is the turn of the user.
+
+        Raises:
+            UsageError: there is no such run, set of scores, or grader.
+            StoreError: the store cannot be read.
+        """
+        store: Store = request.app.state.store
+
+        def known() -> tuple[Grading, Found | None]:
+            graded = store.grading(store.run(run).id, grading)
+            return graded, self._known(_key(store, graded, grader))
+
+        graded, found = await to_thread.run_sync(known)
+        if found is not None:
+            return found
+        async with self._places.take(user_of(request)):
+            return await to_thread.run_sync(self.find, store, graded, grader, limiter=self._threads)
 
     def find(self, store: Store, grading: Grading, grader: str | None = None) -> Found:
         """Return the result of `find_clusters`.
@@ -45,15 +79,28 @@ class ClusterCache:
         Raises:
             UsageError: there is no such grader.
         """
-        key = (grading.model_dump_json(), store.browse.count_samples(grading.id), grader)
+        key = _key(store, grading, grader)
         with self._lock:
-            if (known := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
+            searching = self._searching.setdefault(key, threading.Lock())
+        with searching:
+            if (known := self._known(key)) is not None:
                 return known
-            self._kept[key] = found = find_clusters(store, grading, grader=grader)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            found = find_clusters(store, grading, grader=grader)
+            with self._lock:
+                self._kept[key] = found
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
             return found
+
+    def _known(self, key: _Key) -> Found | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+
+def _key(store: Store, grading: Grading, grader: str | None) -> _Key:
+    return grading.model_dump_json(), store.browse.count_samples(grading.id), grader
 
 
 _caches: WeakKeyDictionary[object, ClusterCache] = WeakKeyDictionary()

@@ -16,7 +16,7 @@ from vivavoce.grading.scores import Population
 from vivavoce.models.embedder import EmbedderLike
 from vivavoce.records.run import AttemptKey, FailureRow, Grading, Sampling, ScoreRow
 from vivavoce.report.text import one_line
-from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.intervals import TrialCounts, share_interval
 from vivavoce.store.store import Store
 
 EXAMPLES = 3
@@ -148,7 +148,8 @@ class _Shares:
     def __init__(self, everyone: Sequence[AttemptKey], population: Population | None) -> None:
         self._everyone = everyone
         self._population = population
-        self._samples = [one.sample_id for one in everyone]
+        self._trials = Counter(one.sample_id for one in everyone)
+        self._samples_by_trials = Counter(self._trials.values())
 
     def of(self, keys: Sequence[AttemptKey]) -> tuple[float, float | None, float | None]:
         share = len(keys) / len(self._everyone)
@@ -156,9 +157,16 @@ class _Shares:
             inside = set(keys)
             drawn = self._population.mean([float(one in inside) for one in self._everyone])
             return (share, None, None) if drawn is None else (drawn.mean, drawn.low, drawn.high)
-        inside = set(keys)
-        found = mean_interval([float(one in inside) for one in self._everyone], self._samples)
+        found = share_interval(self._counts(keys))
         return (share, None, None) if found is None else (share, found.low, found.high)
+
+    def _counts(self, keys: Sequence[AttemptKey]) -> TrialCounts:
+        """Return how many samples have p of n conversations inside, by (p, n), without a look at those outside."""
+        inside = Counter(key.sample_id for key in keys)
+        counts = Counter((number, self._trials[sample]) for sample, number in inside.items())
+        left = self._samples_by_trials - Counter(self._trials[sample] for sample in inside)
+        counts.update({(0, trials): number for trials, number in left.items()})
+        return counts
 
 
 def _cluster(group: _Group, name: str, shares: _Shares, everywhere: Counter[str], total: int) -> Cluster:

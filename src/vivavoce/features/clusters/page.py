@@ -15,6 +15,7 @@ from fastapi.responses import RedirectResponse
 from vivavoce.errors import NotFound
 from vivavoce.extensions import Page
 from vivavoce.features.clusters.cache import ask_for_names, cluster_cache, naming_judge, with_kept_names
+from vivavoce.features.clusters.finding import Found
 from vivavoce.features.clusters.naming import MOST
 from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
 from vivavoce.features.clusters.suite import cluster_suite
@@ -41,7 +42,7 @@ KINDS: dict[Kind, str] = {
 
 
 @router.get("/runs/{run}/clusters")
-def clusters(
+async def clusters(
     request: Request,
     run: str,
     grader: str | None = None,
@@ -51,7 +52,7 @@ def clusters(
     judge: str | None = None,
 ) -> Response:
     """Show the clusters of a run, a page at a time; the filters are in the address."""
-    return _shown(request, _Choice(run, grader or None, kind or None, part, grading, judge or None))
+    return await _shown(request, _Choice(run, grader or None, kind or None, part, grading, judge or None))
 
 
 @router.post("/runs/{run}/clusters")
@@ -60,10 +61,10 @@ async def name(request: Request, run: str, form: Form) -> Response:
     given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
     choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
     judge = naming_judge(request.app.state.policy, choice.judge)
-    found = await to_thread.run_sync(lambda: _found(request, choice))
+    found = await _found(request, choice.run, choice.grading, choice.grader)
     named = await ask_for_names(request, found, judge)
     if named.naming is not None and named.naming.notes:
-        return await to_thread.run_sync(lambda: _shown(request, choice, named))
+        return await _shown(request, choice, named)
     return RedirectResponse(clusters_page(found.run, **given), 303)
 
 
@@ -93,24 +94,26 @@ class _Choice:
     judge: str | None
 
 
-def _found(request: Request, choice: _Choice) -> Clusters:
-    store = cast("Store", request.app.state.store)
-    cache = cluster_cache(request)
-    return cache.find(store, store.grading(store.run(choice.run).id, choice.grading), choice.grader).report
+async def _found(request: Request, run: str, grading: str | None, grader: str | None = None) -> Clusters:
+    return (await cluster_cache(request).find_in_turn(request, run, grading, grader)).report
 
 
-def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
+async def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
     """Return the page; `named` are clusters that just got their names."""
+    if choice.kind and choice.kind not in KINDS:
+        raise NotFound("kind", choice.kind, within="clusters", known=set(KINDS))
+    every = await _found(request, choice.run, choice.grading)
+    found = await _found(request, choice.run, choice.grading, choice.grader) if choice.grader else every
+    return await to_thread.run_sync(lambda: _page_of(request, choice, every, found, named))
+
+
+def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters, named: Clusters | None) -> Response:
     grader, kind, part, grading, judge = choice.grader, choice.kind, choice.part, choice.grading, choice.judge
     store = cast("Store", request.app.state.store)
-    cache = cluster_cache(request)
     held = store.run(choice.run)
-    graded = store.grading(held.id, grading)
-    if kind and kind not in KINDS:
-        raise NotFound("kind", kind, within="clusters", known=set(KINDS))
     policy: ServerPolicy = request.app.state.policy
     named_by = naming_judge(policy, judge)
-    found = named or with_kept_names(store, _found(request, choice), named_by)
+    found = named or with_kept_names(store, found, named_by)
     asked = 0 if found.naming is None else found.naming.asked
     judges = policy.judges if user_of(request).may("write") else []
     listed = [cluster for cluster in found.clusters if not kind or cluster.kind == kind]
@@ -135,7 +138,7 @@ def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> 
         "kinds": KINDS,
         "kind": kind or "",
         "grader": grader or "",
-        "graders": _graders(cache.find(store, graded).report.clusters),
+        "graders": _graders(every.clusters),
         "chosen": grading,
         "link_of": link,
         "judges": judges if asked < min(len(found.clusters), MOST) or len(judges) > 1 or named else [],
@@ -156,13 +159,17 @@ def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> 
 
 
 @router.get("/runs/{run}/clusters/{cluster}/suite")
-def suite(request: Request, run: str, cluster: str, grader: str | None = None, grading: str | None = None) -> Response:
+async def suite(
+    request: Request, run: str, cluster: str, grader: str | None = None, grading: str | None = None
+) -> Response:
     """Return a suite of the samples of a cluster, with its dataset, as a zip file for the folder of the run's suite."""
-    store = cast("Store", request.app.state.store)
-    cache = cluster_cache(request)
-    held = store.run(run)
-    graded = store.grading(held.id, grading)
-    made = cluster_suite(store, (held, graded), cache.find(store, graded, grader or None), cluster, None)
+    found = await cluster_cache(request).find_in_turn(request, run, grading, grader or None)
+    return await to_thread.run_sync(lambda: _suite_of(cast("Store", request.app.state.store), found, cluster))
+
+
+def _suite_of(store: Store, found: Found, cluster: str) -> Response:
+    run = store.run(found.report.run)
+    made = cluster_suite(store, (run, store.grading(run.id, found.report.grading)), found, cluster, None)
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as archive:
         for name, text in made.files.items():

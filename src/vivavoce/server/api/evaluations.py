@@ -119,9 +119,9 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
     return _answer(stored.report, grading=stored.grading, left_out=stored.left_out)
 
 
-def is_stored(path: str) -> bool:
-    """Return whether the conversation of a request is in the store, by the path of the request."""
-    return path.startswith(f"{router.prefix}/test-results/")
+def is_sent(path: str) -> bool:
+    """Return whether a request, by its path, sends the conversation itself, so that it needs no store."""
+    return path == f"{router.prefix}/evaluations"
 
 
 async def _measure(store: Store, name: str, body: StoredToJudge, judge: str | None) -> Stored:

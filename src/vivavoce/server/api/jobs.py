@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated
+from typing import Annotated, cast
 
 from anyio import to_thread
-from fastapi import APIRouter, Body, Header, Query, Request, Response
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from fastapi import APIRouter, Body, Header, HTTPException, Query, Request, Response
+from sse_starlette import EventSourceResponse
 
-from vivavoce.server.api.answers import ERRORS, answer, json_text
+from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.job_record import JobEvent, JobRecord
+from vivavoce.server.fair_share import FairShare
+from vivavoce.server.job_record import EventFrame, JobRecord
 from vivavoce.server.job_requests import JobRequest
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.replies import JobPage, Problem
+from vivavoce.server.traffic import until_sent
 from vivavoce.server.users import user_of
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute, responses=ERRORS)
@@ -27,6 +30,9 @@ PING = 15
 
 FAREWELL = 60
 """Seconds that a stream has to report the end of its job when the server stops."""
+
+PART_BYTES = 2**16
+"""Bytes of events that are sent at a time, at least."""
 
 _MORE = {409: {"model": Problem, "description": "The key was used for another request."}, 429: {"model": Problem}}
 
@@ -84,15 +90,32 @@ async def events(
     """Stream the past and future events of a job until it is over."""
     last = last_event_id or ""
     seen = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else after
+    user, streams = user_of(request), cast("FairShare", request.app.state.streams)
+    if not streams.is_free(user):
+        why = f"{user.name} follows {streams.used_by(user)} jobs at a time; try again when one of these streams is over"
+        raise HTTPException(429, why, {"retry-after": "10"})
+    await until_sent(request).enter_async_context(streams.take(user))
     await to_thread.run_sync(_jobs(request).get, job)
-    stream = _stream(_jobs(request).follow(job, seen))
+    replays = cast("FairShare", request.app.state.replays)
+    stream = _stream(_jobs(request).follow(job, seen, lambda: replays.take(user)))
     return EventSourceResponse(stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"})
 
 
-async def _stream(events: AsyncGenerator[JobEvent]) -> AsyncIterator[ServerSentEvent]:
+async def _stream(events: AsyncGenerator[list[EventFrame]]) -> AsyncIterator[bytes]:
+    """Yield events in parts, between which others have their turn."""
     async with aclosing(events):
-        async for event in events:
-            yield ServerSentEvent(json_text(event), event=event.kind, id=str(event.id))
+        async for frames in events:
+            part: list[bytes] = []
+            size = 0
+            for frame in frames:
+                part.append(frame.data)
+                size += len(frame.data)
+                if size >= PART_BYTES:
+                    yield b"".join(part)
+                    part, size = [], 0
+                    await asyncio.sleep(0)
+            if part:
+                yield b"".join(part)
 
 
 def _jobs(request: Request) -> Jobs:

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.replies import JudgeExchange
+from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
 from vivavoce.report.finding import finding
@@ -24,7 +23,6 @@ from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.labels.labels import LabelPlace
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
-from vivavoce.suites.judge_exchange import judge_exchange
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -76,7 +74,7 @@ def runs(request: Request, wanted: Annotated[WantedRuns, Query()]) -> Response:
 @router.get("/runs/{run}", response_model=RunReport)
 def run(request: Request, run: RunName, grading: GradingName = None) -> Response:
     """Return a run with its summary."""
-    found, scores = _find_grading(request, run, grading)
+    found, scores = graded_run(request, run, grading)
     summary = GradedRun(_store(request), found, scores).summary()
     short = scores.model_copy(update={"summary": None})
     errors = _store(request).browse.errors_alike(scores.id).groups
@@ -109,7 +107,7 @@ def samples(
     grading: GradingName = None,
 ) -> Response:
     """List the samples of a run with their scores, without messages."""
-    scores = _find_grading(request, run, grading)[1]
+    scores = graded_run(request, run, grading)[1]
     store, terms = _store(request), parse_filter(filter)
     check_graders(scores, terms, sort)
     page = store.browse.samples(scores.id, terms, sort=sort, after=after, before=before, limit=limit)
@@ -122,7 +120,7 @@ def errors(
     request: Request, run: RunName, after: After = None, limit: Limit = 50, grading: GradingName = None
 ) -> Response:
     """List the samples of a run with an error, each with its error."""
-    scores, terms = _find_grading(request, run, grading)[1], parse_filter("state:error")
+    scores, terms = graded_run(request, run, grading)[1], parse_filter("state:error")
     page = _store(request).browse.samples(scores.id, terms, after=after, limit=limit)
     matches = _store(request).browse.count_samples(scores.id, terms) if after is None else None
     return answer(CountedSamples(**dict(page), matches=matches))
@@ -139,7 +137,7 @@ def scores(
     grading: GradingName = None,
 ) -> Response:
     """List the scores of a run, those of a whole conversation and then those of its turns."""
-    found = _find_grading(request, run, grading)[1]
+    found = graded_run(request, run, grading)[1]
     if grader is not None:
         check_grader(grader, found)
     return answer(_store(request).browse.scores(found, grader=grader, state=state, after=after, limit=limit))
@@ -157,30 +155,9 @@ def turns(
     grading: GradingName = None,
 ) -> Response:
     """List the turns of one conversation, each with its scores."""
-    found = _find_grading(request, run, grading)[1]
+    found = graded_run(request, run, grading)[1]
     page = _store(request).browse.turns(found, sample, trial, target=target, after=after, limit=limit)
     return answer(page.model_dump(exclude_unset=True))
-
-
-@router.get("/runs/{run}/samples/{sample:path}/{trial}/exchange", response_model=JudgeExchange)
-def exchange(
-    request: Request,
-    run: RunName,
-    sample: str,
-    trial: Trial,
-    grader: Annotated[str, Query(description="The grader whose judge was asked.")],
-    turn: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Only what was asked about this turn.")] = None,
-    target: str | None = None,
-    grading: GradingName = None,
-) -> Response:
-    """Return what a judge was asked for a score and what it answered, or why that cannot be proven."""
-    found, scores = _find_grading(request, run, grading)
-    outcome = _outcome(request, found, scores, sample, trial, target)
-    if turn is not None and turn >= len(outcome.attempt.trajectory.turns):
-        raise NotFound("turn", str(turn), within="this conversation")
-    made = judge_exchange(_store(request), found, scores, outcome, grader)
-    shown = made.model_copy(update={"missing": request.app.state.policy.shown(made.missing)})
-    return answer(shown if turn is None else shown.about(turn))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}", response_model=Outcome)
@@ -193,11 +170,16 @@ def sample(
     grading: GradingName = None,
 ) -> Response:
     """Return one conversation with its grades, and its test where a tester led it."""
-    found, scores = _find_grading(request, run, grading)
-    return answer(_outcome(request, found, scores, sample, trial, target).model_dump(exclude_unset=True))
+    found, scores = graded_run(request, run, grading)
+    return answer(outcome_of(request, found, scores, sample, trial, target).model_dump(exclude_unset=True))
 
 
-def _outcome(request: Request, run: Run, grading: Grading, sample: str, trial: int, target: str | None) -> Outcome:
+def outcome_of(request: Request, run: Run, grading: Grading, sample: str, trial: int, target: str | None) -> Outcome:
+    """Return one conversation with its scores.
+
+    Raises:
+        NotFound: the run has no such conversation.
+    """
     there: list[AttemptKey] = []
     for outcome in _store(request).outcomes(grading.id, sample_id=sample):
         there.append(outcome.attempt.key)
@@ -206,7 +188,8 @@ def _outcome(request: Request, run: Run, grading: Grading, sample: str, trial: i
     raise no_conversation(run.id, sample, target, trial, there)
 
 
-def _find_grading(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
+def graded_run(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
+    """Return a run and one of its sets of scores, by default the newest complete one."""
     store = _store(request)
     found = store.run(run)
     return found, store.grading(found.id, grading)

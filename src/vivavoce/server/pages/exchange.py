@@ -23,12 +23,12 @@ from vivavoce.server.pages.links import (
     sample_page,
 )
 from vivavoce.server.pages.page import page
-from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.route import ProcessPageRoute
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
-from vivavoce.suites.judge_exchange import judge_exchange
+from vivavoce.suites.judge_exchange import prove_judge_exchange
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = APIRouter(route_class=ProcessPageRoute, include_in_schema=False)
 
 SHOWN = 5
 """Calls on one page."""
@@ -74,9 +74,9 @@ class _Asked:
 
 
 @router.get("/runs/{run}/exchange")
-def exchange(request: Request, chosen: Annotated[Chosen, Depends()], call: Number = 1) -> Response:
+async def exchange(request: Request, chosen: Annotated[Chosen, Depends()], call: Number = 1) -> Response:
     """Show the calls from number `call` on; without a proof, show why there are none."""
-    asked = _asked(request, chosen)
+    asked = await _asked(request, chosen)
     where, grading = (asked.run.id, asked.key, chosen.grader, asked.turn), chosen.grading
     calls, first = asked.exchange.calls, to_index(call)
 
@@ -111,11 +111,11 @@ def exchange(request: Request, chosen: Annotated[Chosen, Depends()], call: Numbe
 
 
 @router.get("/runs/{run}/exchange/text")
-def text_of(
+async def text_of(
     request: Request, chosen: Annotated[Chosen, Depends()], call: Number = 1, message: Number | None = None
 ) -> Response:
     """Return a message of a request as text, or without its number the reply."""
-    calls = _asked(request, chosen).exchange.calls
+    calls = (await _asked(request, chosen)).exchange.calls
     if call > len(calls):
         raise NotFound("call", str(call), within="this exchange")
     one = calls[to_index(call)]
@@ -126,7 +126,7 @@ def text_of(
     return plain_text(asked_text(one.messages[to_index(message)]))
 
 
-def _asked(request: Request, chosen: Chosen) -> _Asked:
+async def _asked(request: Request, chosen: Chosen) -> _Asked:
     store = cast("Store", request.app.state.store)
     run = store.run(chosen.run)
     grading, trial = store.grading(run.id, chosen.grading), to_index(chosen.trial)
@@ -134,7 +134,7 @@ def _asked(request: Request, chosen: Chosen) -> _Asked:
     for outcome in outcomes:
         key = outcome.attempt.key
         if key.trial == trial and chosen.target in (None, key.target):
-            made = judge_exchange(store, run, grading, outcome, chosen.grader)
+            made = await prove_judge_exchange(store, run, grading, outcome, chosen.grader)
             made = made.model_copy(update={"missing": request.app.state.policy.shown(made.missing)})
             turn = None if chosen.turn is None else to_index(chosen.turn)
             return _Asked(run, grading, outcome, chosen.grader, turn, made if turn is None else made.about(turn))

@@ -9,10 +9,11 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from vivavoce.errors import StoreError, UsageError
+from vivavoce.errors import GraderFault, StoreError, UsageError
 from vivavoce.safe_text import safe
-from vivavoce.server.access import reading_once
+from vivavoce.server.access import Handler, reading_once
 from vivavoce.server.pages.page import page
+from vivavoce.server.process_route import in_process
 from vivavoce.server.statuses import INVALID, answered
 
 TITLES = {
@@ -28,22 +29,32 @@ class PageRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of requests."""
-        handle = reading_once(self, super().get_route_handler())
-
-        async def respond(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except RequestValidationError as error:
-                wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
-                return _problem("Invalid address", wrong, INVALID.status)
-            except (UsageError, StoreError) as error:
-                found, why = answered(error), request.app.state.policy.shown(_sentences(error))
-                return _problem(TITLES.get(found.code, "Invalid request"), why, found.status)
-
-        return respond
+        return _with_error_pages(reading_once(self, super().get_route_handler()))
 
 
-def _sentences(error: UsageError | StoreError) -> str:
+class ProcessPageRoute(PageRoute):
+    """A route whose page is made in a process of its own, where the application has a way to begin one."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of requests."""
+        return _with_error_pages(in_process(super().get_route_handler()))
+
+
+def _with_error_pages(handle: Handler) -> Handler:
+    async def respond(request: Request) -> Response:
+        try:
+            return await handle(request)
+        except RequestValidationError as error:
+            wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
+            return _problem("Invalid address", wrong, INVALID.status)
+        except (UsageError, StoreError, GraderFault) as error:  # a GraderFault is the end of the time of a request
+            found, why = answered(error), request.app.state.policy.shown(_sentences(error))
+            return _problem(TITLES.get(found.code, "Invalid request"), why, found.status)
+
+    return respond
+
+
+def _sentences(error: UsageError | StoreError | GraderFault) -> str:
     return "; ".join(map(str, error.problems)) if isinstance(error, UsageError) else str(error)
 
 
