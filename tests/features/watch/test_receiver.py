@@ -13,7 +13,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from vivavoce.features.watch import receiver as receiving
-from vivavoce.features.watch.intake import LARGEST, PROTOBUF
+from vivavoce.features.watch.intake import LARGEST, MAX_MEMBERS, PIECE_BYTES, PROTOBUF
 from vivavoce.features.watch.receiver import Receiver
 from vivavoce.features.watch.spool import Spool
 from vivavoce.server.access import Access
@@ -49,6 +49,39 @@ async def test_gzip_of_several_members_is_kept_whole(receiver: Receiver, spool: 
     assert (await post(receiver, cut, content_type=PROTOBUF, content_encoding="gzip")).status == 400
     bomb = gzip.compress(b" " * (LARGEST // 2 + 1)) * 2
     assert (await post(receiver, bomb, content_encoding="gzip")).status == 413
+
+
+class CountingUnpacker:
+    """Unpacks as zlib does, and counts the bytes that go in."""
+
+    taken = 0
+
+    def __init__(self, bits: int) -> None:
+        self._inner = zlib_unpacker(bits)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        CountingUnpacker.taken += len(data)
+        return self._inner.decompress(data, most)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+zlib_unpacker = zlib.decompressobj
+
+
+async def test_many_members_are_refused_before_the_rest_of_the_body_is_copied_for_each(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CountingUnpacker, "taken", 0)
+    monkeypatch.setattr(zlib, "decompressobj", CountingUnpacker)
+    body = gzip.compress(b"", mtime=0) * 20_000
+    answer = await post(receiver, body, content_encoding="gzip")
+    assert (answer.status, answer.json()["message"]) == (
+        400,
+        "the body has more than 100 members of gzip; compress it as one",
+    )
+    assert CountingUnpacker.taken <= MAX_MEMBERS * PIECE_BYTES
 
 
 async def test_a_span_that_arrives_twice_is_kept_once(receiver: Receiver, spool: Spool) -> None:

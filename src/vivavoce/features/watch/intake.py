@@ -10,6 +10,7 @@ import marshal
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -28,6 +29,10 @@ LARGEST = 64 * 2**20
 LARGEST_SPAN = 8 * 2**20
 """Bytes of the largest span."""
 ENCODINGS = ("", "identity", "gzip", "deflate")
+MAX_MEMBERS = 100
+"""Members of a compressed body, one after the other."""
+PIECE_BYTES = 64 * 2**10
+"""Bytes that are unpacked at a time: at most these are copied where a member ends."""
 
 _MEGABYTE = 2**20
 _PLACE = Place(Path("traces"), 1)
@@ -128,19 +133,29 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         raise Refused(415, f"the content encoding '{encoding[:40]}' is not known; send gzip or none")
     if encoding in ("", "identity"):
         return body
-    data = b""
     try:
-        while True:  # gzip may have several members, one after the other
-            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if encoding == "gzip" else zlib.MAX_WBITS)
-            data += unpacker.decompress(body, LARGEST + 1 - len(data))
-            if len(data) > LARGEST:
-                raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
-            if not unpacker.eof:
-                raise Refused(400, f"the body is not {encoding}: it is cut off")
-            if not (body := unpacker.unused_data):
-                return data
+        return _unpacked_members(memoryview(body), encoding)
     except zlib.error as error:
         raise Refused(400, f"the body is not {encoding}: {error}") from error
+
+
+def _unpacked_members(body: memoryview, encoding: str) -> bytes:
+    """Return what all members hold: gzip may have several, one after the other."""
+    data, at = BytesIO(), 0
+    for _ in range(MAX_MEMBERS):
+        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if encoding == "gzip" else zlib.MAX_WBITS)
+        while not unpacker.eof:
+            piece = body[at : at + PIECE_BYTES]
+            if not piece:
+                raise Refused(400, f"the body is not {encoding}: it is cut off")
+            at += len(piece)
+            data.write(unpacker.decompress(piece, LARGEST + 1 - data.tell()))
+            if data.tell() > LARGEST:
+                raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
+        at -= len(unpacker.unused_data)
+        if at == len(body):
+            return data.getvalue()
+    raise Refused(400, f"the body has more than {MAX_MEMBERS} members of {encoding}; compress it as one")
 
 
 def _parsed(body: bytes) -> Any:
