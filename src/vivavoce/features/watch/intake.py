@@ -26,6 +26,8 @@ SIGNALS: tuple[Signal, ...] = ("traces", "logs")
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 LARGEST = 64 * 2**20
 """Bytes of the largest request, after it is unpacked."""
+MAX_KEPT_BYTES = 2 * LARGEST
+"""Bytes of all spans of a request, as they are kept."""
 LARGEST_SPAN = 8 * 2**20
 """Bytes of the largest span."""
 ENCODINGS = ("", "identity", "gzip", "deflate")
@@ -54,7 +56,7 @@ class Position(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A span or log record as it is kept: `member.value` is packed into `value`."""
+    """A span or log record as it is kept: the value of `member` is packed into `value`, and None in `member`."""
 
     member: Member
     value: bytes
@@ -72,6 +74,11 @@ class Taken:
     refused: list[str] = field(default_factory=list[str])
     rejected: int = 0
     position: Position | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the spans, unpacked."""
+        return sum(len(arrival.value) for arrival in self.arrivals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,7 @@ def taken(value: Any) -> Taken:
     Raises:
         Refused: it is no such document.
     """
-    found, loss = Taken(), Loss()
+    found, loss, size = Taken(), Loss(), 0
     loss.on_broken = found.refused.append
     for member in members([Record(_PLACE, value)], loss):
         if member.value.get("is_log") and member.value.get("is_own"):  # the scores that we published ourselves
@@ -115,8 +122,10 @@ def taken(value: Any) -> Taken:
         if len(packed) > LARGEST_SPAN:
             size = f"{len(packed) / _MEGABYTE:.1f}"
             found.refused.append(f"a span of {size} MB is larger than {LARGEST_SPAN // _MEGABYTE} MB")
+        elif (size := size + len(packed)) > MAX_KEPT_BYTES:
+            found.refused.append(f"the spans of a request have more than {MAX_KEPT_BYTES // _MEGABYTE} MB as kept")
         else:
-            found.arrivals.append(Arrival(member, packed, bool(member.value.get("is_own"))))
+            found.arrivals.append(Arrival(member._replace(value=None), packed, bool(member.value.get("is_own"))))
     found.rejected = len(found.refused)
     if found.refused and not found.arrivals and not _is_export(value):
         raise Refused(400, "the body has no resourceSpans and no resourceLogs")
