@@ -180,6 +180,9 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.job_work", "MAX_AT_ONCE_FOR_USER", "jobs", "jobs of one user at a time on one server", _WAITS),
         Limit("server.jobs", "MAX_WAITING_FOR_USER", "jobs", "unfinished jobs of one user", "429"),
     ),
+    "Traces (`viva watch`)": (
+        Limit("features.watch.intake", "MAX_MEMBERS", "members", "members of a compressed body", "400"),
+    ),
     "What people write": (
         Limit("records.label", "LONGEST_COMMENT", "characters", "a comment"),
         Limit("records.label", "LONGEST_NOTE", "characters", "the note of a label"),

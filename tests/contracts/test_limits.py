@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault, SuiteFault
 from vivavoce.features.clusters.cache import ClusterCache
+from vivavoce.features.watch.intake import Refused, unpacked
 from vivavoce.metrics import judging
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import evaluation_input
@@ -584,6 +586,16 @@ def document(write: Callable[[int], str], complaint: str) -> tuple[Try, ...]:
 RUN = "/api/v1/runs/RUN"
 TRIAL = f"{RUN}/samples/a/0"
 
+
+def unpacking(members: int) -> Outcome:
+    """Send `viva watch` a body of so many members of gzip."""
+    try:
+        unpacked(gzip.compress(b"", mtime=0) * members, "gzip")
+    except Refused as refused:
+        return "error" if refused.status == 400 else "refused"
+    return "accepted"
+
+
 TRIES: dict[str, tuple[Try, ...]] = {
     "safe_template.MAX_TEMPLATE_CHARS": template(lambda size: "x" * size, spare=len("{{ submission }}")),
     "safe_template.MAX_NODES": template(lambda size: "{{ submission }}" * (size - 2), spare=1),
@@ -720,6 +732,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.job_requests.MOST_AT_ONCE": (
         lambda entries, size: entries.job({"kind": "evaluation", "metrics": ["refusal"], "max_concurrent": size}),
     ),
+    "features.watch.intake.MAX_MEMBERS": (lambda _, size: unpacking(size),),
     "records.label.LONGEST_COMMENT": (
         lambda entries, size: entries.send("POST", f"{TRIAL}/comments", {"text": "x" * size}),
     ),

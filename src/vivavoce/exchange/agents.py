@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message, taken_back
@@ -30,18 +33,34 @@ def name_agents(messages: Sequence[Message], steps: Sequence[Step]) -> None:
         message.setdefault("name", step.agent)
         if step.tools is not None:
             message.setdefault("agent_tools", step.tools)
+    said = _Said(made)
     for handing in over:
         assert handing.handoff is not None
         sender, receiver = handing.handoff
-        before = [one for one, step in made if step.agent == sender and _is_before(step, handing)]
-        if before:
-            before[-1]["handoff_to"] = receiver
+        last = said.last_before(handing, sender)
+        if last is not None:
+            last["handoff_to"] = receiver
 
 
-def _is_before(step: Step, other: Step) -> bool:
-    if step.trace != other.trace:
-        return False
-    return step.start is None or other.start is None or step.start <= other.start
+class _Said:
+    """What each agent said in each trace, by time: who hands over is found without looking at all messages."""
+
+    def __init__(self, made: Sequence[tuple[Message, Step]]) -> None:
+        self._messages = [message for message, _ in made]
+        self._places: dict[tuple[str, str | None], list[tuple[float, int]]] = {}
+        for place, (_, step) in enumerate(made):
+            when = -math.inf if step.start is None else step.start
+            self._places.setdefault((step.trace, step.agent), []).append((when, place))
+        for places in self._places.values():
+            places.sort()
+        self._last = {key: [*accumulate((place for _, place in of), max)] for key, of in self._places.items()}
+
+    def last_before(self, step: Step, agent: str) -> Message | None:
+        """Return the last message of an agent in the trace of a step that was not made after it began."""
+        key = (step.trace, agent)
+        until = math.inf if step.start is None else step.start
+        count = bisect_right(self._places.get(key, ()), (until, math.inf))
+        return self._messages[self._last[key][count - 1]] if count else None
 
 
 def hand_over(messages: Sequence[Message], receiver: str, sender: str | None = None) -> bool:

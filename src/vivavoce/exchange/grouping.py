@@ -154,12 +154,20 @@ def _name_below(database: sqlite3.Connection, trace: bytes) -> None:
     """Give what is below a member that names a conversation the same one, in a trace that has several."""
     links = database.execute(_LINKS, (trace,)).fetchall()
     above = {identity: (parent, conversation) for _, identity, parent, conversation in links if identity is not None}
+    known: dict[bytes, bytes | None] = {}  # by identity: the conversation of a member, or of the nearest above it
     for number, _, parent, own in links:
-        found, seen = own, set[bytes]()
-        while found is None and parent in above and parent not in seen:
-            seen.add(parent)
-            parent, found = above[parent]
-        if own is None and found is not None:
+        if own is not None:
+            continue
+        path: list[bytes] = []
+        at, found = parent, None
+        while found is None and at in above and at not in known:
+            known[at] = None  # where it is met again, it is in a circle
+            path.append(at)
+            at, found = above[at]
+        if found is None and at is not None:
+            found = known.get(at)
+        known.update(dict.fromkeys(path, found))
+        if found is not None:
             database.execute("UPDATE member SET conversation = ? WHERE number = ?", (found, number))
 
 

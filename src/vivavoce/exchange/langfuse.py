@@ -219,7 +219,8 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
         if (user := text_in(row.get("userId"))) is not None:
             metadata.setdefault("user", user)
         if "trace" in value:
-            metadata = {**fields_in(parsed(row.get("metadata"))), **metadata}
+            for key, known in fields_in(parsed(row.get("metadata"))).items():
+                metadata.setdefault(key, known)
     metadata |= filled({"scores": filled(notes)})
     return filled({"labels": labels, "tags": list(dict.fromkeys(tags)), "metadata": metadata})
 

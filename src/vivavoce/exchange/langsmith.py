@@ -7,6 +7,7 @@ Source: the schemas of LangSmith's Python package; its documentation of threads 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -40,9 +41,9 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
 
 def _members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
     for record in records:
-        waiting = [record.fields or {}]
+        waiting = deque([record.fields or {}])
         while waiting:
-            run = waiting.pop(0)
+            run = waiting.popleft()
             waiting += objects_in(run.get("child_runs"))
             if text_in(run.get("id")) is None or "run_type" not in run:
                 loss.broken("a record is no run of LangSmith")
@@ -145,7 +146,9 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
         listed: Any = parsed(run.get("tags"))
         tags += [str(tag) for tag in cast("list[Any]", listed)] if isinstance(listed, list) else []
         if member.parent is None:
-            metadata = {**{k: v for k, v in _metadata(run).items() if k not in _THREADS}, **metadata}
+            for key, known in _metadata(run).items():
+                if key not in _THREADS:
+                    metadata.setdefault(key, known)
     return filled({"labels": labels, "tags": list(dict.fromkeys(tags)), "metadata": metadata})
 
 

@@ -53,6 +53,8 @@ _WHOLE = frozenset(
     )
 )
 """Attributes whose values are objects; in others' names, what is nested is a part of the name."""
+MAX_NAME_CHARS = 1_000
+"""Characters of the whole name of an attribute that is nested."""
 _TEXTS = (".value", ".content", ".arguments", "_parameters")
 """How the names of attributes end that hold JSON as a text."""
 
@@ -235,12 +237,17 @@ def _row_of_a_table(row: Row) -> Row:
 
 
 def flat(value: Any) -> Row:
-    """Return attributes by their whole names, of which parts may be nested objects or lists of such."""
+    """Return attributes by their whole names, of which parts may be nested objects or lists of such.
+
+    Those with a longer name than MAX_NAME_CHARS are left out: each value below a long name repeats it.
+    """
     found: Row = {}
     value = _parsed(value)
     waiting: list[tuple[str, Any]] = list(_members("", value))
     while waiting:
         name, inner = waiting.pop()
+        if len(name) > MAX_NAME_CHARS:
+            continue
         below = list(_members(f"{name}.", inner)) if _is_nested(name, inner) else []
         if below:
             waiting += below
@@ -380,16 +387,16 @@ def _with_logs(found: list[Row]) -> list[Row]:
     for span in found:
         if not span.get("is_log"):
             spans[span["trace"], span["id"]] = span
-    alone: list[Row] = []
+    alone: set[int] = set()
     for log in found:
         if log.get("is_log"):
             key = (log["trace"], log["id"])
             if log["id"] and key in spans:
                 spans[key]["events"] += log["events"]
             else:
-                alone.append(log)
+                alone.add(id(log))
                 spans[key] = log
-    return [span for span in found if not span.get("is_log") or any(span is log for log in alone)]
+    return [span for span in found if not span.get("is_log") or id(span) in alone]
 
 
 def _beside(of_group: list[Member], loss: Loss) -> Row:
@@ -397,12 +404,16 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
     labels: Row = {}
     notes: Row = {}
     metadata: Row = {}
+    tagged: set[str] | None = None
     for member in of_group:
         known = cast("Row", member.value["attributes"])
         ours = fields_in(parsed(known.get(OURS)))
-        row |= {
+        ours = {
             key: value for key, value in ours.items() if key in _FIELDS and isinstance(value, _SHAPES.get(key, object))
         }
+        row |= ours
+        if "tags" in ours:
+            tagged = None
         for name, score, others in (*gen_ai.scores_of(member.value), *openinference.scores_of(known)):
             labels[name] = score
             if others:
@@ -416,9 +427,10 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
                 metadata[key[len(_METADATA) :]] = value
         tags = parsed(known.get("tag.tags"))
         if isinstance(tags, list):
-            row["tags"] = sorted(
-                {*map(str, cast("list[Any]", row.get("tags") or ())), *map(str, cast("list[Any]", tags))}
-            )
+            tagged = tagged or set()
+            tagged.update(map(str, cast("list[Any]", tags)))
+    if tagged is not None:
+        row["tags"] = sorted(tagged.union(map(str, cast("list[Any]", row.get("tags") or ()))))
     if labels:
         row["labels"] = {**labels, **fields_in(row.get("labels"))}
     if notes:

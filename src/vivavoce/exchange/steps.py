@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -81,34 +81,103 @@ class Step:
         return bool(self.given or self.made)
 
 
-def ancestors(step: Step, by_id: dict[str, Step]) -> Iterable[Step]:
-    """Yield the steps that a step is below, the nearest first; a circle ends."""
-    seen = {step.id}
-    above = step.parent
-    while above is not None and above in by_id and above not in seen:
-        seen.add(above)
-        yield by_id[above]
-        above = by_id[above].parent
+class StepTree:
+    """The steps of one trace, below one another; each question about all of them takes one pass.
+
+    Of steps in a circle, the first is below none. Of steps with the same id, others are below the last.
+    """
+
+    def __init__(self, steps: Iterable[Step]) -> None:
+        self._by_id = {step.id: step for step in steps}
+        self._cut = self._first_in_circles()
+
+    def parent(self, step: Step) -> Step | None:
+        """Return the step that a step is directly below, None if it is below none."""
+        if step.parent is None or step.parent == step.id:
+            return None
+        if step.id in self._cut and self._by_id[step.id] is step:
+            return None
+        return self._by_id.get(step.parent)
+
+    def ids_above(self, steps: Iterable[Step]) -> set[str]:
+        """Return the ids of all steps that any of these is below."""
+        found: set[str] = set()
+        for step in steps:
+            above = self.parent(step)
+            while above is not None and above.id not in found:
+                found.add(above.id)
+                above = self.parent(above)
+        return found
+
+    def without_above(self, steps: Iterable[Step], is_wanted: Callable[[Step], bool]) -> list[Step]:
+        """Return those of these steps that are below no step that is wanted."""
+        covered: dict[str, bool] = {}
+        for step in self.top_down():
+            above = self.parent(step)
+            covered[step.id] = is_wanted(step) or (above is not None and covered[above.id])
+        return [step for step in steps if (above := self.parent(step)) is None or not covered[above.id]]
+
+    def top_down(self, left: Callable[[Step], object] = lambda _: None) -> Iterator[Step]:
+        """Yield each step after the one that it is below; `left` is called after all that is below a step."""
+        below: dict[str, list[Step]] = {}
+        waiting: list[tuple[Step, bool]] = []
+        for step in self._by_id.values():
+            above = self.parent(step)
+            if above is None:
+                waiting.append((step, False))
+            else:
+                below.setdefault(above.id, []).append(step)
+        waiting.reverse()
+        while waiting:
+            step, is_done = waiting.pop()
+            if is_done:
+                left(step)
+                continue
+            yield step
+            waiting.append((step, True))
+            waiting += [(one, False) for one in reversed(below.get(step.id, ()))]
+
+    def _first_in_circles(self) -> set[str]:
+        cut: set[str] = set()
+        known: set[str] = set()
+        for start in self._by_id:
+            path: set[str] = set()
+            at: str | None = start
+            while at is not None and at in self._by_id and at not in known:
+                known.add(at)
+                path.add(at)
+                at = self._by_id[at].parent
+            if at in path:
+                cut.add(at)
+        return cut
 
 
 def hand_down(steps: Iterable[Step]) -> None:
     """Say of each step which agent it is a part of, and give a model's call the passages looked up before it."""
-    traces: dict[str, dict[str, Step]] = {}
+    traces: dict[str, list[Step]] = {}
     for step in steps:
-        traces.setdefault(step.trace, {})[step.id] = step
-    for by_id in traces.values():
+        traces.setdefault(step.trace, []).append(step)
+    for of_trace in traces.values():
+        _hand_down_agents(StepTree(of_trace))
         passages: list[str] = []
-        for step in by_id.values():
-            above = [*ancestors(step, by_id)] if step.agent is None or step.tools is None else []
-            if step.agent is None:
-                step.agent = next((one.agent for one in above if one.agent is not None), None)
-            if step.tools is None:
-                of_agent = (one.tools for one in above if one.agent == step.agent)
-                step.tools = next((tools for tools in of_agent if tools is not None), None)
+        for step in {step.id: step for step in of_trace}.values():
             if step.kind == "retrieval":
                 passages += step.passages
             elif step.kind == "model" and step.made and passages:
                 step.passages, passages = list(dict.fromkeys(passages)), []
+
+
+def _hand_down_agents(tree: StepTree) -> None:
+    """Give each step the agent of the nearest step above that has one, and the tools of the nearest of its agent."""
+    tools_of: dict[str | None, list[list[str] | None]] = {}
+    for step in tree.top_down(lambda step: tools_of[step.agent].pop()):
+        above = tree.parent(step)
+        if step.agent is None and above is not None:
+            step.agent = above.agent
+        tools = tools_of.setdefault(step.agent, [])
+        if step.tools is None and tools:
+            step.tools = tools[-1]
+        tools.append(step.tools)
 
 
 def print_of(message: Message) -> int:
@@ -121,9 +190,9 @@ def print_of(message: Message) -> int:
     return hash((message["role"], words, *((name_of(call), _canonical(call)) for call in calls)))
 
 
-def same_call(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether two calls ask one tool for the same."""
-    return name_of(one) == name_of(other) and _canonical(one) == _canonical(other)
+def call_key(call: dict[str, Any]) -> tuple[str, str]:
+    """Return what calls share that ask one tool for the same."""
+    return name_of(call), _canonical(call)
 
 
 def _canonical(call: dict[str, Any]) -> str:

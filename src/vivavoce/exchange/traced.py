@@ -7,9 +7,9 @@ what stands next to it (a title made up, an agent asked by another) is kept apar
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
 from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
@@ -18,7 +18,7 @@ from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.format import Loss, Place, Row
 from vivavoce.exchange.grouping import Group, Member, grouped
 from vivavoce.exchange.shapes import fields_in, iso, no_items, state_outcome
-from vivavoce.exchange.steps import STEP, Step, ancestors, print_of, same_call
+from vivavoce.exchange.steps import STEP, Step, StepTree, call_key, print_of
 
 
 @dataclass(slots=True)
@@ -31,6 +31,11 @@ class Line:
     first_given: int = 0
     end: float | None = None
     _prints: list[int] = field(default_factory=no_items)
+    _seen: int = 0
+    _said: int | None = None
+    _asked: int | None = None
+    _last_places: dict[int, int] = field(default_factory=dict[int, int])
+    _after_users: dict[int, int] = field(default_factory=dict[int, int])
 
     @property
     def prints(self) -> list[int]:
@@ -45,51 +50,64 @@ class Line:
     def cut(self, length: int) -> None:
         """Take the messages from there on away."""
         del self.messages[length:], self._prints[length:]
+        self._forget()
 
     def put(self, messages: list[Message]) -> None:
         """Put other messages in the place of those that are there."""
         self.messages, self._prints = messages, []
+        self._forget()
+
+    def _forget(self) -> None:
+        self._seen, self._said, self._asked = 0, None, None
+        self._last_places, self._after_users = {}, {}
+
+    def _look(self) -> None:
+        """Look at the messages that were added: where words were said last, and by the user."""
+        for at in range(self._seen, len(self.messages)):
+            message = self.messages[at]
+            if _has_words(message):
+                self._said = at
+            if message["role"] == "user":
+                if self._asked is not None:
+                    self._after_users[self.prints[self._asked]] = at
+                self._asked = at
+            self._last_places[self.prints[at]] = at
+        self._seen = len(self.messages)
 
     def known(self, given: Line) -> int | None:
         """Return how many of the messages that went into a call lead up to the end of this line, None if none do."""
         if not self.messages:
             return None
+        self._look()
+        given._look()
         ends = [self.prints[-1]]
-        said = next((at for at in range(len(self.messages) - 1, -1, -1) if _has_words(self.messages[at])), None)
-        if said is not None and self.messages[said]["role"] == "assistant":
-            ends.append(self.prints[said])  # histories without calls and results are given as well
-        prints = given.prints
+        if self._said is not None and self.messages[self._said]["role"] == "assistant":
+            ends.append(self.prints[self._said])  # histories without calls and results are given as well
         for end in ends:
-            for at in range(len(prints) - 1, -1, -1):
-                if prints[at] == end:
-                    return at + 1
-        return self._known_by_the_user(given)
-
-    def _known_by_the_user(self, given: Line) -> int | None:
-        """Return where what is new begins, if the last answer was given in other words than it was made.
-
-        Thoughts, for one, are left out of a history. Then the user's last words tell, when others follow them.
-        """
-        asked = next((at for at in range(len(self.messages) - 1, -1, -1) if self.messages[at]["role"] == "user"), None)
-        if asked is None:
-            return None
-        users = [at for at, message in enumerate(given.messages) if message["role"] == "user"]
-        after_each = reversed([*pairwise(users)])
-        return next((after for at, after in after_each if given.prints[at] == self.prints[asked]), None)
+            if (at := given._last_places.get(end)) is not None:
+                return at + 1
+        # An answer may be given in other words than it was made: thoughts, for one, are left out of a history. Then
+        # the user's last words tell, when others follow them.
+        return None if self._asked is None else given._after_users.get(self.prints[self._asked])
 
     def ties(self) -> set[int]:
         """Return the prints of which a call was given at least one if its messages lead up to this line."""
         if not self.messages:
             return set()
-        last = len(self.messages) - 1
-        said = next((at for at in range(last, -1, -1) if _has_words(self.messages[at])), 0)
-        asked = next((at for at in range(last, -1, -1) if self.messages[at]["role"] == "user"), 0)
-        return {self.prints[at] for at in (0, said, asked, last)}
+        self._look()
+        return {self.prints[at] for at in (0, self._said or 0, self._asked or 0, len(self.messages) - 1)}
 
     def begins_with(self, given: Line) -> bool:
         """Return whether this line begins with the messages of a call, and the user said nothing after them."""
-        after = self.messages[len(given.messages) :]
-        return all(one["role"] != "user" for one in after) and self.prints[: len(given.prints)] == given.prints
+        self._look()
+        length = len(given.messages)
+        if self._asked is not None and self._asked >= length:
+            return False
+        return self.prints[:length] == given.prints
+
+
+MAX_LINES = 500
+"""Lines of talk with which a call is compared; those that ended long before are left out where a trace has more."""
 
 
 @dataclass(slots=True)
@@ -97,18 +115,18 @@ class Lines:
     """The lines of talk of a trace so far: a call is compared with those alone that it can continue with."""
 
     every: list[Line] = field(default_factory=no_items)
-    _by_tie: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+    _by_tie: dict[int, dict[int, None]] = field(default_factory=dict[int, dict[int, None]])
+    _latest: dict[int, None] = field(default_factory=dict[int, None])
     _places: dict[int, int] = field(default_factory=dict[int, int])
 
     def near(self, call: Line, step: Step) -> Iterator[tuple[Line, bool]]:
         """Yield the lines that a call may continue with, the one that ended last first, and whether a tie says so."""
-        tied = {place for tie in set(call.prints) for place in self._by_tie.get(tie, ())}
+        tied = self._tied(call)
+        places = set(tied)
         of_any = step.continues or (step.agent is not None and call.system is not None)
         if of_any or (call.messages and call.messages[0]["role"] == "tool"):
-            places = range(len(self.every))
-        else:
-            places = sorted(tied)
-        for place in sorted(places, key=lambda one: self.every[one].end or 0, reverse=True):
+            places |= self._latest.keys()
+        for place in sorted(sorted(places), key=lambda one: self.every[one].end or 0, reverse=True):
             yield self.every[place], place in tied
 
     def keep(self, line: Line) -> None:
@@ -116,8 +134,29 @@ class Lines:
         place = self._places.setdefault(id(line), len(self.every))
         if place == len(self.every):
             self.every.append(line)
+        _renew(self._latest, place)
         for tie in line.ties():
-            self._by_tie.setdefault(tie, set()).add(place)
+            _renew(self._by_tie.setdefault(tie, {}), place)
+
+    def _tied(self, call: Line) -> set[int]:
+        """Return the lines that share a message with a call; those that share the last messages come first."""
+        found: set[int] = set()
+        left = MAX_LINES
+        for tie in dict.fromkeys(reversed(call.prints)):
+            places = self._by_tie.get(tie, {})
+            found.update(places)
+            left -= len(places)
+            if left <= 0:
+                break
+        return found
+
+
+def _renew(places: dict[int, None], place: int) -> None:
+    """Make a place the latest, and forget the oldest where there are too many."""
+    places.pop(place, None)
+    places[place] = None
+    if len(places) > MAX_LINES:
+        del places[next(iter(places))]
 
 
 @dataclass(slots=True)
@@ -206,14 +245,14 @@ def _repeats(made: Sequence[Message], given: Line) -> bool:
 
 def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:
     """Return the steps whose messages count: the innermost calls of models, or without any, the outermost steps."""
-    by_id = {step.id: step for step in steps}
+    tree = StepTree(steps)
     talking = [step for step in steps if step.has_messages and step.kind in ("model", "agent")]
     models = [step for step in talking if step.kind == "model"]
     if models:
-        above = {one.id for step in models for one in ancestors(step, by_id)}
+        above = tree.ids_above(models)
         calls = [step for step in models if step.id not in above]
     else:
-        calls = [step for step in talking if not any(one.has_messages for one in ancestors(step, by_id))]
+        calls = tree.without_above(talking, lambda one: one.has_messages)
     if len(talking) > len(calls):
         loss.repeated("messages of an agent that its model calls have", len(talking) - len(calls))
     return calls
@@ -227,6 +266,10 @@ def _without_system(step: Step) -> tuple[str | None, list[Message]]:
     return "\n\n".join(dict.fromkeys(texts)) or None, given
 
 
+MAX_COPIES = 10
+"""Messages of one model call that are each given the passages that were looked up for it."""
+
+
 def _stamp(step: Step, given: list[Message]) -> None:
     """Say when what is new was said, and of what the model made, by which step."""
     came, went = iso(step.start), iso(step.end or step.start)
@@ -236,10 +279,11 @@ def _stamp(step: Step, given: list[Message]) -> None:
         if came is not None:
             message.setdefault("timestamp", came)
     agent = {} if step.agent is None else {"agent": step.agent}
+    left = MAX_COPIES
     for message in step.made:
         if went is not None:
             message.setdefault("timestamp", went)
-        if step.passages and message["role"] == "assistant":
+        if step.passages and message["role"] == "assistant" and (left := left - 1) >= 0:
             message["retrieval_context"] = list(step.passages)
         set_aside(message, STEP, {"trace": step.trace, "id": step.id, **agent, **step.about})
 
@@ -272,8 +316,7 @@ def _main(lines: list[Line], steps: Sequence[Step]) -> Line | None:
     """Return the line that answers the user: with the answer of the whole trace, or else with most said by users."""
     if len(lines) < 2:
         return next(iter(lines), None)
-    by_id = {step.id: step for step in steps}
-    outer = [step for step in steps if step.made and not any(one.made for one in ancestors(step, by_id))]
+    outer = StepTree(steps).without_above((step for step in steps if step.made), lambda one: bool(one.made))
     answers = {print_of(step.made[-1]) for step in outer if step.kind != "model"}
 
     def weight(line: Line) -> tuple[bool, int, int, float]:
@@ -293,32 +336,63 @@ def _answer_calls(line: Line, steps: Sequence[Step], loss: Loss) -> None:
         return
     messages: list[Message] = []
     given = line.first_given
+    waiting = _Runs(runs)
     for at, message in enumerate(line.messages):
         messages.append(message)
         calls = cast("list[dict[str, Any]]", message.get("tool_calls") or ())
-        answered = {one.get("tool_call_id"): one for one in _results_after(line.messages, at)}
+        answered = _results_after(line.messages, at) if calls and message["role"] != "tool" else {}
         for call in calls:
             if (result := answered.get(call.get("id"))) is not None:
-                run = _run_of(call, runs)
+                run = waiting.of(call)
                 state_outcome(result, failed_if(run is not None and run.about.get("error")))
                 continue
-            if (run := _run_of(call, runs)) is not None:
-                runs.remove(run)
+            if (run := waiting.of(call)) is not None:
+                waiting.remove(run)
                 messages.append(_result(call.get("id"), run))
                 line.first_given += at < given
     line.put(messages)
 
 
-def _results_after(messages: list[Message], at: int) -> list[Message]:
-    for is_result, group in groupby(messages[at + 1 :], key=lambda message: message["role"] == "tool"):
-        return list(group) if is_result else []
-    return []
+def _results_after(messages: list[Message], at: int) -> dict[Any, Message]:
+    """Return the results that directly follow a message, by the ids of their calls."""
+    found: dict[Any, Message] = {}
+    for after in range(at + 1, len(messages)):
+        message = messages[after]
+        if message["role"] != "tool":
+            break
+        found[message.get("tool_call_id")] = message
+    return found
 
 
-def _run_of(call: dict[str, Any], runs: list[Step]) -> Step | None:
-    with_id = (run for run in runs if run.call and run.call.get("id") and run.call.get("id") == call.get("id"))
-    with_arguments = (run for run in runs if run.call and not run.call.get("id") and same_call(run.call, call))
-    return next(with_id, None) or next(with_arguments, None)
+class _Runs:
+    """The runs of tools that no call was answered with: each call finds its own by its id, or by what it asks for."""
+
+    def __init__(self, runs: Iterable[Step]) -> None:
+        self._by_key: dict[Hashable, deque[Step]] = {}
+        self._removed: set[int] = set()
+        for run in runs:
+            call = run.call or {}
+            key = _id_key(call) if call.get("id") else call_key(call)
+            self._by_key.setdefault(key, deque()).append(run)
+
+    def of(self, call: dict[str, Any]) -> Step | None:
+        """Return the first run of a call."""
+        found = self._first(_id_key(call)) if call.get("id") else None
+        return found or self._first(call_key(call))
+
+    def remove(self, run: Step) -> None:
+        """Leave a run out from now on."""
+        self._removed.add(id(run))
+
+    def _first(self, key: Hashable) -> Step | None:
+        runs = self._by_key.get(key, deque())
+        while runs and id(runs[0]) in self._removed:
+            runs.popleft()
+        return runs[0] if runs else None
+
+
+def _id_key(call: dict[str, Any]) -> Hashable:
+    return ("id", str(call["id"]), "")
 
 
 def _put_in_calls(line: Line, runs: list[Step], loss: Loss) -> None:
@@ -409,7 +483,7 @@ def _about(steps: list[Step]) -> Row:
 
 def _complete_ids(messages: list[Message], loss: Loss) -> None:
     """Give calls without an id one, and results without theirs that of the first call that waits."""
-    waiting: list[str] = []
+    waiting: deque[str] = deque()
     for index, message in enumerate(messages):
         for number, call in enumerate(cast("list[dict[str, Any]]", message.get("tool_calls") or ())):
             if call.get("id") is None:
@@ -417,9 +491,9 @@ def _complete_ids(messages: list[Message], loss: Loss) -> None:
                 loss.guessed("id of a tool call", index)
                 waiting.append(call["id"])
         if message["role"] == "tool" and message.get("tool_call_id") is None and waiting:
-            message["tool_call_id"] = waiting.pop(0)
+            message["tool_call_id"] = waiting.popleft()
         elif message["role"] == "user":
-            waiting = []
+            waiting.clear()
 
 
 KeyOf = Callable[[Row], Hashable | None]

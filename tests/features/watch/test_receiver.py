@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import sqlite3
+import threading
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from vivavoce.exchange.format import Place
+from vivavoce.exchange.grouping import Member
+from vivavoce.features.watch import intake
 from vivavoce.features.watch import receiver as receiving
-from vivavoce.features.watch.intake import LARGEST, PROTOBUF
+from vivavoce.features.watch import spool as spooling
+from vivavoce.features.watch.intake import LARGEST, MAX_MEMBERS, PIECE_BYTES, PROTOBUF, Arrival, Refused, Taken
 from vivavoce.features.watch.receiver import Receiver
-from vivavoce.features.watch.spool import Spool
+from vivavoce.features.watch.spool import BATCH_BYTES, Spool
 from vivavoce.server.access import Access
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.store.store import Store
@@ -49,6 +56,39 @@ async def test_gzip_of_several_members_is_kept_whole(receiver: Receiver, spool: 
     assert (await post(receiver, cut, content_type=PROTOBUF, content_encoding="gzip")).status == 400
     bomb = gzip.compress(b" " * (LARGEST // 2 + 1)) * 2
     assert (await post(receiver, bomb, content_encoding="gzip")).status == 413
+
+
+class CountingUnpacker:
+    """Unpacks as zlib does, and counts the bytes that go in."""
+
+    taken = 0
+
+    def __init__(self, bits: int) -> None:
+        self._inner = zlib_unpacker(bits)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        CountingUnpacker.taken += len(data)
+        return self._inner.decompress(data, most)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+zlib_unpacker = zlib.decompressobj
+
+
+async def test_many_members_are_refused_before_the_rest_of_the_body_is_copied_for_each(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CountingUnpacker, "taken", 0)
+    monkeypatch.setattr(zlib, "decompressobj", CountingUnpacker)
+    body = gzip.compress(b"", mtime=0) * 20_000
+    answer = await post(receiver, body, content_encoding="gzip")
+    assert (answer.status, answer.json()["message"]) == (
+        400,
+        "the body has more than 100 members of gzip; compress it as one",
+    )
+    assert CountingUnpacker.taken <= MAX_MEMBERS * PIECE_BYTES
 
 
 async def test_a_span_that_arrives_twice_is_kept_once(receiver: Receiver, spool: Spool) -> None:
@@ -146,6 +186,83 @@ async def test_where_there_is_no_room_senders_are_told_to_come_again(tmp_path: P
     assert (answer.status, answer.headers["retry-after"]) == (503, "30")
     assert "waiting to be judged" in answer.json()["message"]
     spool.close()
+
+
+async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[int], list[Taken | BaseException]]:
+    """Put requests of so many bytes while the spool is busy; return how many spans were kept as each was read."""
+    kept_before: list[int] = []
+
+    def read(name: str) -> Taken:
+        database = spool._database  # pyright: ignore[reportPrivateUsage]
+        kept_before.append(database.execute("SELECT count(*) FROM span").fetchone()[0])
+        return Taken([Arrival(Member(Place(Path("x"), 1), None, name, identity="s"), b"x" * size, is_own=False)])
+
+    begun, go = threading.Event(), threading.Event()
+    busy = asyncio.create_task(spool.work(lambda *_: (begun.set(), go.wait())))
+    await asyncio.to_thread(begun.wait)
+    waiting = [asyncio.create_task(spool.put(partial(read, str(one)), 1.0)) for one in range(number)]
+    await asyncio.sleep(0)
+    go.set()
+    await busy
+    return kept_before, await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_requests_that_wait_are_read_and_kept_one_after_the_other(spool: Spool) -> None:
+    kept_before, _ = await waiting_at_once(spool, 3, BATCH_BYTES)
+    assert kept_before == [0, 1, 2]
+
+
+async def test_small_requests_that_wait_are_committed_at_once(spool: Spool) -> None:
+    kept_before, _ = await waiting_at_once(spool, 3, 10)
+    assert kept_before == [0, 0, 0]
+    assert await kept(spool) == 3
+
+
+async def test_room_is_looked_for_before_each_request_is_read(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "small.traces", 1_000_000)
+    kept_before, answers = await waiting_at_once(spool, 4, 600_000)
+    assert len(kept_before) == 2
+    assert [type(answer) for answer in answers] == [Taken, Taken, Refused, Refused]
+    assert spool.counts["refused: no room"] == 2
+    spool.close()
+
+
+async def test_a_spool_that_is_busy_is_closed_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spooling, "END_SECONDS", 0.1)
+    spool, go = Spool(tmp_path / "busy.traces", 10**9), threading.Event()
+    busy = asyncio.create_task(spool.work(lambda *_: go.wait()))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(spool.close)
+    assert not busy.done()
+    go.set()
+    await busy
+
+
+async def test_spans_that_are_larger_as_they_are_kept_are_left_out(
+    receiver: Receiver, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "MAX_KEPT_BYTES", 2000)
+    answer = await post(receiver, export(*(turn(f"c{number}", 0) for number in range(5))))
+    rejected = int(answer.json()["partialSuccess"]["rejectedSpans"])
+    assert 0 < rejected == 5 - await kept(spool)
+
+
+async def test_spans_that_join_bundles_one_by_one_are_not_moved_each_time(receiver: Receiver, spool: Spool) -> None:
+    for number in range(30):
+        await post(receiver, export(turn(f"small {number}", 0, trace=f"{number:032x}")))
+    trace = "f" * 32
+    await post(receiver, export(*(turn(f"big {n}", 0, trace=trace, spanId=f"{n:016x}") for n in range(100))))
+    moved = 0
+    for number in reversed(range(30)):
+        before = await bundles(spool)
+        await post(receiver, export(turn(f"small {number}", 0, trace=trace, spanId=f"{1000 + number:016x}")))
+        after = await bundles(spool)
+        moved += sum(after[span] != bundle for span, bundle in before.items())
+    assert moved <= 60
+
+
+async def bundles(spool: Spool) -> dict[int, int]:
+    return await spool.work(lambda database, _: dict(database.execute("SELECT number, bundle FROM span")))
 
 
 async def test_a_full_disk_is_told_from_other_failures_and_spans_are_taken_again_when_there_is_room(

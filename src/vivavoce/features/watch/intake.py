@@ -10,6 +10,7 @@ import marshal
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,9 +26,15 @@ SIGNALS: tuple[Signal, ...] = ("traces", "logs")
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 LARGEST = 64 * 2**20
 """Bytes of the largest request, after it is unpacked."""
+MAX_KEPT_BYTES = 2 * LARGEST
+"""Bytes of all spans of a request, as they are kept."""
 LARGEST_SPAN = 8 * 2**20
 """Bytes of the largest span."""
 ENCODINGS = ("", "identity", "gzip", "deflate")
+MAX_MEMBERS = 100
+"""Members of a compressed body, one after the other."""
+PIECE_BYTES = 64 * 2**10
+"""Bytes that are unpacked at a time: at most these are copied where a member ends."""
 
 _MEGABYTE = 2**20
 _PLACE = Place(Path("traces"), 1)
@@ -49,7 +56,7 @@ class Position(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A span or log record as it is kept: `member.value` is packed into `value`."""
+    """A span or log record as it is kept: the value of `member` is packed into `value`, and None in `member`."""
 
     member: Member
     value: bytes
@@ -67,6 +74,11 @@ class Taken:
     refused: list[str] = field(default_factory=list[str])
     rejected: int = 0
     position: Position | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the spans, unpacked."""
+        return sum(len(arrival.value) for arrival in self.arrivals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +113,7 @@ def taken(value: Any) -> Taken:
     Raises:
         Refused: it is not such a document.
     """
-    found, loss = Taken(), Loss()
+    found, loss, size = Taken(), Loss(), 0
     loss.on_broken = found.refused.append
     for member in members([Record(_PLACE, value)], loss):
         if member.value.get("is_log") and member.value.get("is_own"):  # the scores that we published ourselves
@@ -110,8 +122,10 @@ def taken(value: Any) -> Taken:
         if len(packed) > LARGEST_SPAN:
             size = f"{len(packed) / _MEGABYTE:.1f}"
             found.refused.append(f"a span of {size} MB is larger than {LARGEST_SPAN // _MEGABYTE} MB")
+        elif (size := size + len(packed)) > MAX_KEPT_BYTES:
+            found.refused.append(f"the spans of a request have more than {MAX_KEPT_BYTES // _MEGABYTE} MB as kept")
         else:
-            found.arrivals.append(Arrival(member, packed, bool(member.value.get("is_own"))))
+            found.arrivals.append(Arrival(member._replace(value=None), packed, bool(member.value.get("is_own"))))
     found.rejected = len(found.refused)
     if found.refused and not found.arrivals and not _is_export(value):
         raise Refused(400, "the body has no resourceSpans and no resourceLogs")
@@ -128,19 +142,29 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         raise Refused(415, f"the content encoding '{encoding[:40]}' is not known; send gzip or none")
     if encoding in ("", "identity"):
         return body
-    data = b""
     try:
-        while True:  # gzip may have several members, one after the other
-            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if encoding == "gzip" else zlib.MAX_WBITS)
-            data += unpacker.decompress(body, LARGEST + 1 - len(data))
-            if len(data) > LARGEST:
-                raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
-            if not unpacker.eof:
-                raise Refused(400, f"the body is not {encoding}: it is cut off")
-            if not (body := unpacker.unused_data):
-                return data
+        return _unpacked_members(memoryview(body), encoding)
     except zlib.error as error:
         raise Refused(400, f"the body is not {encoding}: {error}") from error
+
+
+def _unpacked_members(body: memoryview, encoding: str) -> bytes:
+    """Return what all members hold: gzip may have several, one after the other."""
+    data, at = BytesIO(), 0
+    for _ in range(MAX_MEMBERS):
+        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if encoding == "gzip" else zlib.MAX_WBITS)
+        while not unpacker.eof:
+            piece = body[at : at + PIECE_BYTES]
+            if not piece:
+                raise Refused(400, f"the body is not {encoding}: it is cut off")
+            at += len(piece)
+            data.write(unpacker.decompress(piece, LARGEST + 1 - data.tell()))
+            if data.tell() > LARGEST:
+                raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
+        at -= len(unpacker.unused_data)
+        if at == len(body):
+            return data.getvalue()
+    raise Refused(400, f"the body has more than {MAX_MEMBERS} members of {encoding}; compress it as one")
 
 
 def _parsed(body: bytes) -> Any:

@@ -11,11 +11,13 @@ import re
 import sqlite3
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from vivavoce.errors import StoreError, UsageError
@@ -38,6 +40,7 @@ CREATE TABLE IF NOT EXISTS bundle (
     bytes INTEGER NOT NULL, own INTEGER NOT NULL, open INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS bundle_by_age ON bundle (open, last);
+CREATE TABLE IF NOT EXISTS begun (bundle INTEGER PRIMARY KEY, times INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS talk (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sample TEXT NOT NULL,
     digest BLOB NOT NULL, row TEXT, state TEXT NOT NULL, run TEXT, settled REAL NOT NULL
@@ -51,8 +54,9 @@ CREATE TABLE IF NOT EXISTS file (file TEXT PRIMARY KEY, offset INTEGER NOT NULL)
 """
 """A bundle is what belongs together by traces and conversations; a talk is a conversation that a bundle became.
 
-A bundle is open as long as it may still grow. A talk is `waiting`, `given` to a run, `judged` once the store has it, or
-`passed`: it was not judged, because a budget was spent or it could not be read.
+A bundle is open as long as it may still grow; `begun` says how often reading it has begun without an end. A talk is
+`waiting`, `given` to a run, `judged` once the store has it, or `passed`: it was not judged, because a budget was spent
+or it could not be read.
 A tally is how often something was counted in an hour, which begins at this many seconds since 1970.
 """
 
@@ -160,6 +164,7 @@ def _bundle(
         made = "INSERT INTO bundle (first, last, spans, bytes, own, open) VALUES (?, ?, 0, 0, 0, 1)"
         numbers = [int(database.execute(made, (now, now)).lastrowid or 0)]
     elif len(numbers) == 2:
+        numbers.sort(key=lambda number: _spans(database, number), reverse=True)  # each span moves a few times at most
         _merge(database, numbers[0], numbers[1], now)
         names.clear()
     for name in wanted:
@@ -176,11 +181,16 @@ def _named(database: sqlite3.Connection, name: tuple[int, bytes], names: dict[tu
     return None if row is None else row[0]
 
 
+def _spans(database: sqlite3.Connection, bundle: int) -> int:
+    return int(database.execute("SELECT spans FROM bundle WHERE number = ?", (bundle,)).fetchone()[0])
+
+
 def _merge(database: sqlite3.Connection, kept: int, other: int, now: float) -> None:
     database.execute(_MERGED, (kept, other, now))
     database.execute("UPDATE span SET bundle = ? WHERE bundle = ?", (kept, other))
     database.execute("UPDATE name SET bundle = ? WHERE bundle = ?", (kept, other))
     database.execute("DELETE FROM bundle WHERE number = ?", (other,))
+    database.execute("DELETE FROM begun WHERE bundle = ?", (other,))
 
 
 def key_of(text: str) -> bytes:
@@ -202,6 +212,10 @@ def spool_path(place: str, name: str) -> Path:
 
 T = TypeVar("T")
 
+BATCH_BYTES = 8 * 2**20
+"""Bytes of spans that are committed at once; a request that has more is committed by itself."""
+END_SECONDS = 3.0
+"""Seconds that work in progress has when the spool is closed."""
 RETRY_AFTER = 30
 """Seconds after which a sender may try again when the disk queue is full."""
 _PRAGMAS = """
@@ -220,6 +234,46 @@ class Arriving(NamedTuple):
     now: float
 
 
+class _SpoolThread(Executor):
+    """Does one task after the other in a daemon thread, which does not keep the program from ending."""
+
+    def __init__(self) -> None:
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._began: float | None = None
+        threading.Thread(target=self._work, daemon=True, name="viva-spool").start()
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Have a task done after those before."""
+        future: Future[T] = Future()
+
+        def task() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._tasks.put(task)
+        return future
+
+    @property
+    def busy_seconds(self) -> float:
+        """For how long the task in progress has run, 0 without one."""
+        began = self._began
+        return 0.0 if began is None else time.monotonic() - began
+
+    def end(self) -> None:
+        """End the thread after the tasks that wait."""
+        self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            self._began = time.monotonic()
+            task()
+            self._began = None
+
+
 class Spool:
     """The spans that wait for their conversation to end, and the conversations that wait for a judge.
 
@@ -232,9 +286,9 @@ class Spool:
     def __init__(self, path: Path, most: int) -> None:
         self.path, self.most = path, most
         self.counts: Counter[str] = Counter()
-        self._waiting: list[Arriving] = []
+        self._waiting: deque[Arriving] = deque()
         self._lock = threading.Lock()
-        self._thread = ThreadPoolExecutor(1, "viva-spool")
+        self._thread = _SpoolThread()
         self._database = self._thread.submit(self._open).result()
 
     async def put(self, read: Callable[[], Taken], now: float) -> Taken:
@@ -266,10 +320,16 @@ class Spool:
         """The bytes that are in use, as of the last commit."""
         return self._used
 
+    @property
+    def busy_seconds(self) -> float:
+        """For how long the work in progress has run, 0 without any."""
+        return self._thread.busy_seconds
+
     def close(self) -> None:
-        """Finish what is begun and close the file."""
-        self._thread.submit(self._database.close).result()
-        self._thread.shutdown()
+        """Finish what is begun and close the file; what does not end within END_SECONDS is dropped with the program."""
+        with suppress(TimeoutError):
+            self._thread.submit(self._database.close).result(max(0.1, END_SECONDS - self.busy_seconds))
+        self._thread.end()
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -309,20 +369,37 @@ class Spool:
         return result
 
     def _commit(self) -> None:
+        """Read what waits, one after the other, and commit it in batches, so that memory holds little of it."""
         with self._lock:
-            waiting, self._waiting = self._waiting, []
-        read = [(one, _read(one.read)) for one in waiting]
-        good = [(one, taken) for one, taken in read if isinstance(taken, Taken)]
-        fault = self._keep([(taken, one.now) for one, taken in good])
-        for one, taken in read:
-            outcome = fault if isinstance(taken, Taken) and fault is not None else taken
-            one.done.get_loop().call_soon_threadsafe(_settle, one.done, outcome)
+            waiting, self._waiting = self._waiting, deque()
+        batch: list[tuple[Arriving, Taken]] = []
+        size = 0
+        while waiting:
+            arriving = waiting.popleft()
+            if self._used + size >= self.most:
+                self.counts["refused: no room"] += 1
+                _tell(arriving, _full(f"{self.path.name} has {self.most / 1e6:,.0f} MB waiting to be judged"))
+                continue
+            taken = _read(arriving.read)
+            if isinstance(taken, Exception):
+                _tell(arriving, taken)
+                continue
+            batch.append((arriving._replace(read=Taken), taken))
+            size += taken.size
+            if size >= BATCH_BYTES:
+                self._keep(batch)
+                batch, size = [], 0
+        self._keep(batch)
 
-    def _keep(self, taken: list[tuple[Taken, float]]) -> Exception | None:
+    def _keep(self, batch: list[tuple[Arriving, Taken]]) -> None:
+        """Commit what was read, and tell who waits for it."""
+        fault = self._fault_of([(taken, one.now) for one, taken in batch]) if batch else None
+        for one, taken in batch:
+            _tell(one, taken if fault is None else fault)
+            taken.arrivals.clear()
+
+    def _fault_of(self, taken: list[tuple[Taken, float]]) -> Exception | None:
         """Commit what was read; return why it could not be."""
-        if self._used >= self.most:
-            self.counts["refused: no room"] += len(taken)
-            return _full(f"{self.path.name} has {self.most / 1000000.0:,.0f} MB waiting to be judged")
         try:
             self._transacted(lambda database, counts: [add(database, one, now, counts) for one, now in taken])
         except StoreError as error:
@@ -346,6 +423,11 @@ def _read(read: Callable[[], Taken]) -> Taken | Exception:
         return read()
     except Exception as error:
         return error
+
+
+def _tell(arriving: Arriving, outcome: Taken | Exception) -> None:
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        arriving.done.get_loop().call_soon_threadsafe(_settle, arriving.done, outcome)
 
 
 def _settle(done: asyncio.Future[Any], outcome: Any) -> None:
