@@ -184,10 +184,10 @@ def check(words: Words) -> int:
             if number > limit:
                 is_exceeded = True
                 label = ("names", "phrases")[kind]
-                print(f"{folder}: {number} {label} of {WORDS}, at most {limit} allowed; rewrite what you added:")
-                of_kind = [problem for problem in problems if problem.is_name is (kind == 0)]
-                recent = [problem for problem in of_kind if problem.path in changed]
-                print(*(f"  {problem}" for problem in recent or of_kind), sep="\n")
+                print(f"{folder}: {number} {label} of {WORDS}, at most {limit} allowed; rewrite what you added,")
+                print(f"these are not committed (names.py --show {folder} lists all):")
+                recent = [problem for problem in problems if problem.path in changed and problem.is_name is (kind == 0)]
+                print(*(f"  {problem}" for problem in recent), sep="\n")
     return int(is_exceeded)
 
 

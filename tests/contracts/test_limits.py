@@ -588,7 +588,7 @@ TRIAL = f"{RUN}/samples/a/0"
 
 
 def unpacking(members: int) -> Outcome:
-    """Send `viva watch` a body of so many members of gzip."""
+    """Send `viva watch` a body of this many members of gzip."""
     try:
         unpacked(gzip.compress(b"", mtime=0) * members, "gzip")
     except Refused as refused:

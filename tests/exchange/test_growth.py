@@ -60,7 +60,7 @@ def circle(size: int) -> list[Step]:
 
 
 def one_first_message(size: int) -> list[Step]:
-    """Calls that all begin alike, and go on with different words."""
+    """Calls that all begin alike, and continue with different words."""
     return [
         Step("t", str(n), kind="model", start=float(n), given=[user("Hi"), user(f"q {n}")], made=[answer(f"a {n}")])
         for n in range(size)
@@ -68,7 +68,7 @@ def one_first_message(size: int) -> list[Step]:
 
 
 def without_history(size: int) -> list[Step]:
-    """Calls that go on with what a provider keeps, while the steps before have not ended."""
+    """Calls that continue with what a provider keeps, while the steps before have not ended."""
     return [
         Step("t", str(n), kind="model", start=1.0, end=9.0, given=[], made=[answer(f"a {n}")], continues=True)
         for n in range(size)
@@ -81,8 +81,8 @@ def tools(size: int) -> list[Step]:
         Step("t", f"r{n}", kind="tool", start=2.0, call=tool_call(None, "find", {"n": size - n}), result="x")
         for n in range(size)
     ]
-    made = [{"role": "assistant", "content": None, "tool_calls": [call]} for call in calls]
-    return [Step("t", "m", kind="model", start=1.0, given=[user("Hi")], made=made), *runs]
+    replies = [{"role": "assistant", "content": None, "tool_calls": [call]} for call in calls]
+    return [Step("t", "m", kind="model", start=1.0, given=[user("Hi")], made=replies), *runs]
 
 
 def logs(size: int) -> list[dict[str, Any]]:
@@ -185,13 +185,13 @@ def test_log_records_without_a_span_are_read_in_one_pass() -> None:
 
 def test_a_long_name_is_not_repeated_for_each_value_below_it() -> None:
     inner = {str(number): number for number in range(1000)}
-    found = flat({"x" * 10_000: inner, "y": inner, "z" * MAX_NAME_CHARS: 1, "z" * (MAX_NAME_CHARS + 1): 1})
-    assert len(found) == 1001
-    assert sum(map(len, found)) < 10_000
+    columns = flat({"x" * 10_000: inner, "y": inner, "z" * MAX_NAME_CHARS: 1, "z" * (MAX_NAME_CHARS + 1): 1})
+    assert len(columns) == 1001
+    assert sum(map(len, columns)) < 10_000
 
 
 def test_what_was_looked_up_is_not_copied_to_thousands_of_messages() -> None:
-    made = [answer(f"a {number}") for number in range(MAX_COPIES + 5)]
-    step = Step("t", "m", kind="model", given=[user("Hi")], made=made, passages=["p"])
+    replies = [answer(f"a {number}") for number in range(MAX_COPIES + 5)]
+    step = Step("t", "m", kind="model", given=[user("Hi")], made=replies, passages=["p"])
     messages = assembled([step], Loss()).messages
     assert sum("retrieval_context" in message for message in messages) == MAX_COPIES

@@ -166,8 +166,8 @@ class Jobs:
                     del frames  # they are not held while waiting for more
             record = found.record
             if record.over:
-                counts = {"done": record.done, "errors": record.errors}
-                yield [EventFrame.of(JobEvent(id=max(sent, 1), kind="ended", job=record, **counts))]
+                ended = JobEvent(id=max(sent, 1), kind="ended", job=record, done=record.done, errors=record.errors)
+                yield [EventFrame.of(ended)]
                 return
             await self._pause(job_id)
 

@@ -62,11 +62,11 @@ async def test_nobody_waits_for_the_clusters_of_another_run_or_user(
 ) -> None:
     with Store.open(str(tmp_path / "store.db")) as store:
         app = create_app(store, Access.of({"127.0.0.1:80"}))
-    gate, begun = threading.Event(), threading.Semaphore(0)
+    gate, started = threading.Event(), threading.Semaphore(0)
 
     def find(_: Any, grading: str, *, grader: str | None) -> Found:
         del grader
-        begun.release()
+        started.release()
         assert grading != "long" or gate.wait(60)
         return Found(NOTHING.model_copy(update={"grading": grading}), {})
 
@@ -80,10 +80,10 @@ async def test_nobody_waits_for_the_clusters_of_another_run_or_user(
         return asyncio.create_task(cache.cluster_cache(request).find_in_turn(request, "r", grading, grader))
 
     greedy = [search("greedy", "long", name) for name in ("a", "b", "c")]
-    assert await asyncio.to_thread(begun.acquire, timeout=60)
+    assert await asyncio.to_thread(started.acquire, timeout=60)
     assert (await search("modest", "short")).report.grading == "short"
-    assert begun.acquire(timeout=60)
-    assert not begun.acquire(blocking=False)
+    assert started.acquire(timeout=60)
+    assert not started.acquire(blocking=False)
     assert (await search("greedy", "short")).report.grading == "short"  # it is known
     gate.set()
-    assert [found.report.grading for found in await asyncio.gather(*greedy)] == ["long"] * 3
+    assert [search.report.grading for search in await asyncio.gather(*greedy)] == ["long"] * 3

@@ -61,13 +61,13 @@ async def test_gzip_of_several_members_is_kept_whole(receiver: Receiver, spool: 
 class CountingUnpacker:
     """Unpacks as zlib does, and counts the bytes that go in."""
 
-    taken = 0
+    unpacked_bytes = 0
 
     def __init__(self, bits: int) -> None:
         self._inner = zlib_unpacker(bits)
 
     def decompress(self, data: bytes, most: int) -> bytes:
-        CountingUnpacker.taken += len(data)
+        CountingUnpacker.unpacked_bytes += len(data)
         return self._inner.decompress(data, most)
 
     def __getattr__(self, name: str) -> Any:
@@ -80,7 +80,7 @@ zlib_unpacker = zlib.decompressobj
 async def test_many_members_are_refused_before_the_rest_of_the_body_is_copied_for_each(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CountingUnpacker, "taken", 0)
+    monkeypatch.setattr(CountingUnpacker, "unpacked_bytes", 0)
     monkeypatch.setattr(zlib, "decompressobj", CountingUnpacker)
     body = gzip.compress(b"", mtime=0) * 20_000
     answer = await post(receiver, body, content_encoding="gzip")
@@ -88,7 +88,7 @@ async def test_many_members_are_refused_before_the_rest_of_the_body_is_copied_fo
         400,
         "the body has more than 100 members of gzip; compress it as one",
     )
-    assert CountingUnpacker.taken <= MAX_MEMBERS * PIECE_BYTES
+    assert CountingUnpacker.unpacked_bytes <= MAX_MEMBERS * PIECE_BYTES
 
 
 async def test_a_span_that_arrives_twice_is_kept_once(receiver: Receiver, spool: Spool) -> None:
@@ -189,7 +189,7 @@ async def test_where_there_is_no_room_senders_are_told_to_come_again(tmp_path: P
 
 
 async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[int], list[Taken | BaseException]]:
-    """Put requests of so many bytes while the spool is busy; return how many spans were kept as each was read."""
+    """Put requests of this many bytes while the spool is busy; return how many spans were kept as each was read."""
     kept_before: list[int] = []
 
     def read(name: str) -> Taken:
@@ -197,10 +197,10 @@ async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[in
         kept_before.append(database.execute("SELECT count(*) FROM span").fetchone()[0])
         return Taken([Arrival(Member(Place(Path("x"), 1), None, name, identity="s"), b"x" * size, is_own=False)])
 
-    begun, go = threading.Event(), threading.Event()
-    busy = asyncio.create_task(spool.work(lambda *_: (begun.set(), go.wait())))
-    await asyncio.to_thread(begun.wait)
-    waiting = [asyncio.create_task(spool.put(partial(read, str(one)), 1.0)) for one in range(number)]
+    started, go = threading.Event(), threading.Event()
+    busy = asyncio.create_task(spool.work(lambda *_: (started.set(), go.wait())))
+    await asyncio.to_thread(started.wait)
+    waiting = [asyncio.create_task(spool.put(partial(read, str(place)), 1.0)) for place in range(number)]
     await asyncio.sleep(0)
     go.set()
     await busy

@@ -48,7 +48,7 @@ class ClusterCache:
     """The clusters of one server; safe for use from any thread, and those of a run are searched for once at a time."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[_Key, Found] = OrderedDict()
+        self._cache: OrderedDict[_Key, Found] = OrderedDict()
         self._lock = threading.Lock()
         self._searching: WeakValueDictionary[_Key, threading.Lock] = WeakValueDictionary()
         self._places = FairShare(SEARCHES, SEARCHES_FOR_USER)
@@ -63,13 +63,13 @@ class ClusterCache:
         """
         store: Store = request.app.state.store
 
-        def known() -> tuple[Grading, Found | None]:
+        def look_up() -> tuple[Grading, Found | None]:
             graded = store.grading(store.run(run).id, grading)
             return graded, self._known(_key(store, graded, grader))
 
-        graded, found = await to_thread.run_sync(known)
-        if found is not None:
-            return found
+        graded, clusters = await to_thread.run_sync(look_up)
+        if clusters is not None:
+            return clusters
         async with self._places.take(user_of(request)):
             return await to_thread.run_sync(self.find, store, graded, grader, limiter=self._threads)
 
@@ -83,20 +83,20 @@ class ClusterCache:
         with self._lock:
             searching = self._searching.setdefault(key, threading.Lock())
         with searching:
-            if (known := self._known(key)) is not None:
-                return known
-            found = find_clusters(store, grading, grader=grader)
+            if (cached := self._known(key)) is not None:
+                return cached
+            clusters = find_clusters(store, grading, grader=grader)
             with self._lock:
-                self._kept[key] = found
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-            return found
+                self._cache[key] = clusters
+                while len(self._cache) > KEPT:
+                    self._cache.popitem(last=False)
+            return clusters
 
     def _known(self, key: _Key) -> Found | None:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            if key in self._cache:
+                self._cache.move_to_end(key)
+            return self._cache.get(key)
 
 
 def _key(store: Store, grading: Grading, grader: str | None) -> _Key:

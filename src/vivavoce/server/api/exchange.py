@@ -28,10 +28,10 @@ async def exchange(
     grading: GradingName = None,
 ) -> Response:
     """Return what a judge was asked for a score and what it answered, or why that cannot be proven."""
-    found, scores = graded_run(request, run, grading)
-    outcome = outcome_of(request, found, scores, sample, trial, target)
+    record, scores = graded_run(request, run, grading)
+    outcome = outcome_of(request, record, scores, sample, trial, target)
     if turn is not None and turn >= len(outcome.attempt.trajectory.turns):
         raise NotFound("turn", str(turn), within="this conversation")
-    made = await prove_judge_exchange(request.app.state.store, found, scores, outcome, grader)
-    shown = made.model_copy(update={"missing": request.app.state.policy.shown(made.missing)})
+    exchange_record = await prove_judge_exchange(request.app.state.store, record, scores, outcome, grader)
+    shown = exchange_record.model_copy(update={"missing": request.app.state.policy.shown(exchange_record.missing)})
     return answer(shown if turn is None else shown.about(turn))

@@ -74,12 +74,12 @@ def runs(request: Request, wanted: Annotated[WantedRuns, Query()]) -> Response:
 @router.get("/runs/{run}", response_model=RunReport)
 def run(request: Request, run: RunName, grading: GradingName = None) -> Response:
     """Return a run with its summary."""
-    found, scores = graded_run(request, run, grading)
-    summary = GradedRun(_store(request), found, scores).summary()
+    record, scores = graded_run(request, run, grading)
+    summary = GradedRun(_store(request), record, scores).summary()
     short = scores.model_copy(update={"summary": None})
     errors = _store(request).browse.errors_alike(scores.id).groups
     said = finding(summary, scores)
-    return answer({"run": found, "grading": short, "summary": summary, "finding": said, "errors": errors})
+    return answer({"run": record, "grading": short, "summary": summary, "finding": said, "errors": errors})
 
 
 @router.get("/runs/{run}/gradings", response_model=list[Grading])
@@ -137,10 +137,10 @@ def scores(
     grading: GradingName = None,
 ) -> Response:
     """List the scores of a run, those of a whole conversation and then those of its turns."""
-    found = graded_run(request, run, grading)[1]
+    scores = graded_run(request, run, grading)[1]
     if grader is not None:
-        check_grader(grader, found)
-    return answer(_store(request).browse.scores(found, grader=grader, state=state, after=after, limit=limit))
+        check_grader(grader, scores)
+    return answer(_store(request).browse.scores(scores, grader=grader, state=state, after=after, limit=limit))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/turns", response_model=TurnPage)
@@ -155,8 +155,8 @@ def turns(
     grading: GradingName = None,
 ) -> Response:
     """List the turns of one conversation, each with its scores."""
-    found = graded_run(request, run, grading)[1]
-    page = _store(request).browse.turns(found, sample, trial, target=target, after=after, limit=limit)
+    scores = graded_run(request, run, grading)[1]
+    page = _store(request).browse.turns(scores, sample, trial, target=target, after=after, limit=limit)
     return answer(page.model_dump(exclude_unset=True))
 
 
@@ -170,8 +170,8 @@ def sample(
     grading: GradingName = None,
 ) -> Response:
     """Return one conversation with its grades, and its test where a tester led it."""
-    found, scores = graded_run(request, run, grading)
-    return answer(outcome_of(request, found, scores, sample, trial, target).model_dump(exclude_unset=True))
+    record, scores = graded_run(request, run, grading)
+    return answer(outcome_of(request, record, scores, sample, trial, target).model_dump(exclude_unset=True))
 
 
 def outcome_of(request: Request, run: Run, grading: Grading, sample: str, trial: int, target: str | None) -> Outcome:
@@ -191,8 +191,8 @@ def outcome_of(request: Request, run: Run, grading: Grading, sample: str, trial:
 def graded_run(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
     """Return a run and one of its sets of scores, by default the newest complete one."""
     store = _store(request)
-    found = store.run(run)
-    return found, store.grading(found.id, grading)
+    record = store.run(run)
+    return record, store.grading(record.id, grading)
 
 
 def _store(request: Request) -> Store:
@@ -202,10 +202,10 @@ def _store(request: Request) -> Store:
 def place_of(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
     """Return the place of what the user adds; without a target in the request, the run must have only one."""
     store: Store = request.app.state.store
-    found = store.run(run)
+    record = store.run(run)
     if not key.target:
-        same = [one.key for one in store.attempts(found.id, sample_id=key.sample_id) if one.key.trial == key.trial]
+        same = [one.key for one in store.attempts(record.id, sample_id=key.sample_id) if one.key.trial == key.trial]
         if len(same) > 1:
             raise UsageError(f"name the target, one of {', '.join(one.target for one in same)}")
         key = same[0] if same else key
-    return LabelPlace(found.id, key, turn, grader, user_of(request).name)
+    return LabelPlace(record.id, key, turn, grader, user_of(request).name)
