@@ -166,8 +166,8 @@ class Jobs:
                     del frames  # they are not held while waiting for more
             record = found.record
             if record.over:
-                counts = {"done": record.done, "errors": record.errors}
-                yield [EventFrame.of(JobEvent(id=max(sent, 1), kind="ended", job=record, **counts))]
+                done, errors = record.done, record.errors
+                yield [EventFrame.of(JobEvent(id=max(sent, 1), kind="ended", done=done, errors=errors, job=record))]
                 return
             await self._pause(job_id)
 

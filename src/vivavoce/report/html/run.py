@@ -258,7 +258,7 @@ def _beginning(value: Any, room: _Room) -> Any:
             items.append(_beginning(inner, room))
         return items
     room.values -= 1
-    return _cut(value, room) if isinstance(value, str) else value
+    return _cut(value, room) if isinstance(value, str) else cast("object", value)
 
 
 def _cut(text: str, room: _Room) -> str:
