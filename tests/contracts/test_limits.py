@@ -48,6 +48,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import MAX_BYTES, Task, TooMuchWork, call, job_bytes
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.users import User
+from vivavoce.store.access.tokens import digest_of
 from vivavoce.store.jobs import USER_MARK_CHARS, Claimant, JobRow, marked_request
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
@@ -554,6 +555,13 @@ def searches(app: Any) -> FairShare:
     return ClusterCache()._places  # pyright: ignore[reportPrivateUsage]
 
 
+def open_sessions(entries: Entries, number: int) -> Outcome:
+    """Return whether so many sessions of one token are open at a time."""
+    with Store.open(str(entries.folder / "store.db")) as store:
+        begun = [store.sessions.begin(digest_of(f"viva_{number}")) for _ in range(number)]
+        return "accepted" if all(map(store.sessions.token_digest, begun)) else "error"
+
+
 def kept_events(size: int) -> Outcome:
     """Return whether a job keeps two events of this many bytes together."""
     job = Job(JobRecord(id="j", kind="suite", created_at=0), lambda job: None)
@@ -714,6 +722,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.app.REPLAYS_FOR_USER": (shared(replays, of_user=True),),
     "features.clusters.cache.SEARCHES": (shared(searches, of_user=False),),
     "features.clusters.cache.SEARCHES_FOR_USER": (shared(searches, of_user=True),),
+    "store.access.sessions.MAX_OF_TOKEN": (open_sessions,),
     "store.jobs.KEPT_BYTES": (lambda _, size: kept_events(size),),
     "server.processes.SUITE_MEMORY_SHARE": (lambda _, share: of_suite(share),),
     "server.job_work.MAX_AT_ONCE_FOR_USER": (claimed,),

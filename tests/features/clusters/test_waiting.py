@@ -57,6 +57,21 @@ def test_a_share_has_the_interval_of_all_conversations_without_a_look_at_them(
     assert shares.of(keys) == pytest.approx((expected.mean, expected.low, expected.high))
 
 
+def key(store: Store, grading: str, grader: str | None) -> tuple[str, int, str | None]:
+    del store
+    return grading, 0, grader
+
+
+def run(store: Store, name: str) -> RunOf:
+    del store
+    return RunOf(name)
+
+
+def grading(store: Store, run: str, name: str) -> str:
+    del store, run
+    return name
+
+
 async def test_nobody_waits_for_the_clusters_of_another_run_or_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,9 +86,9 @@ async def test_nobody_waits_for_the_clusters_of_another_run_or_user(
         return Found(NOTHING.model_copy(update={"grading": grading}), {})
 
     monkeypatch.setattr(cache, "find_clusters", find)
-    monkeypatch.setattr(cache, "_key", lambda store, grading, grader: (grading, 0, grader))
-    monkeypatch.setattr(Store, "run", lambda store, name: RunOf(name))
-    monkeypatch.setattr(Store, "grading", lambda store, run, name: name)
+    monkeypatch.setattr(cache, "_key", key)
+    monkeypatch.setattr(Store, "run", run)
+    monkeypatch.setattr(Store, "grading", grading)
 
     def search(user: str, grading: str, grader: str | None = None) -> asyncio.Task[Found]:
         request = Request({"type": "http", "app": app, "headers": [], "state": {"user": User(user, "read")}})

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+
+from vivavoce.exchange.suites import yaml_text
 from vivavoce.records.details import Latency
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import Usage
-from vivavoce.report.html.run import facts
+from vivavoce.report.html.run import MAX_SUITE_CHARS, MAX_SUITE_LINES, facts, suite_lines
 from vivavoce.run.summary import Summary
 
 RUN = Run(id="r", suite="s", spec={}, base="/s", started_at=0.0)
@@ -32,3 +38,23 @@ def test_judges_commit_usage_and_latency_are_told() -> None:
         "used": "100 tokens in, 20 out, $0.25",
         "a reply": "0.50 s median, 1.50 s 95th percentile",
     }
+
+
+def test_only_the_lines_of_a_suite_that_are_shown_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Any] = []
+
+    def write(suite: Any) -> str:
+        written.append(suite)
+        return yaml_text(suite)
+
+    monkeypatch.setattr("vivavoce.report.html.run.yaml_text", write)
+    spec = {"name": "s", "graders": {f"g{i}": {"choices": [[n] for n in range(1000)]} for i in range(50)}}
+    lines = list(_lines_of(spec))
+    assert lines == yaml_text(spec).splitlines()[:MAX_SUITE_LINES]
+    assert len(json.dumps(written)) < len(json.dumps(spec)) / 5
+    text = {"name": "x" * (MAX_SUITE_CHARS + 100), "more": "y" * 100}
+    assert sum(map(len, _lines_of(text))) < MAX_SUITE_CHARS + 100
+
+
+def _lines_of(spec: dict[str, Any]) -> list[str]:
+    return suite_lines(RUN.model_copy(update={"spec": spec}), grading())

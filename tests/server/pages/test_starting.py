@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+from anyio import to_thread
 
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.process_route import RequestProcesses
+from vivavoce.server.users import User
 from vivavoce.store.store import Store
 
 from ..api.test_jobs import ended
@@ -116,3 +120,16 @@ def test_hostile_texts_stay_texts(url: str, text: str) -> None:
         scripts = [found["src"] for tag, found in page.tags if tag == "script"]
         assert sorted(scripts) == ["/static/palette.js", "/static/print.js", "/static/vv.js"]
         assert not [name for _, found in page.tags for name in found if name.startswith("on") or name == "style"]
+
+
+def test_forms_wait_for_a_place_of_their_user(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[str] = []
+
+    async def run(processes: RequestProcesses, user: User, work: Callable[[], Any]) -> Any:
+        del processes
+        waited.append(user.name)
+        return await to_thread.run_sync(work)
+
+    monkeypatch.setattr(RequestProcesses, "run", run)
+    begun(url, start(url, "/jobs/new?suite=suites/refunds.yaml"))
+    assert len(waited) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.store.access.sessions import IDLE_SECONDS, MAX_SECONDS, Sessions
+from vivavoce.store.access.sessions import IDLE_SECONDS, MAX_OF_TOKEN, MAX_SECONDS, Sessions
 from vivavoce.store.access.tokens import digest_of
 from vivavoce.store.database.schema import server_secrets
 from vivavoce.store.store import Store
@@ -80,3 +80,14 @@ def test_sessions_that_ended_are_removed_when_one_begins(sessions: Sessions, clo
     clock.now += IDLE_SECONDS + 1
     sessions.begin(TOKEN)
     assert len([row for row in stored(sessions) if row.startswith("session:")]) == 1
+
+
+def test_a_token_has_so_many_sessions_and_the_one_unused_longest_ends(sessions: Sessions, clock: Clock) -> None:
+    other = sessions.begin(digest_of("other"))
+    begun: list[str] = []
+    for _ in range(MAX_OF_TOKEN + 2):
+        clock.now += 1
+        begun.append(sessions.begin(digest_of("viva_x")))
+    open_ones = [one for one in begun if sessions.token_digest(one)]
+    assert open_ones == begun[2:]
+    assert sessions.token_digest(other) == digest_of("other")

@@ -158,6 +158,8 @@ def revision(run: Run) -> str | None:
     return found if isinstance(found, str) else None
 
 
+MAX_SUITE_CHARS = 200_000
+"""Characters of keys and texts of a suite that are shown; what is longer ends with an ellipsis."""
 MAX_SUITE_LINES = 5000
 """Lines of a suite that are shown and compared."""
 
@@ -228,7 +230,41 @@ def suite_lines(run: Run, grading: Grading) -> list[str]:
     spec: dict[str, Any] = {**run.spec, **grading.spec}
     if isinstance(dataset := spec.get("dataset"), dict):
         spec["dataset"] = {name: value for name, value in cast("dict[str, Any]", dataset).items() if name != "rows"}
-    return list(_lines(json.dumps(spec)))
+    return list(_lines(json.dumps(_beginning(spec, _Room()))))
+
+
+@dataclass(slots=True)
+class _Room:
+    """How much of a suite is written as YAML; each value takes a line at least."""
+
+    values: int = MAX_SUITE_LINES
+    chars: int = MAX_SUITE_CHARS
+
+
+def _beginning(value: Any, room: _Room) -> Any:
+    """Return a JSON value without what comes after the lines that are shown, since writing it takes long."""
+    if isinstance(value, dict) and value:
+        mapping: dict[str, Any] = {}
+        for key, inner in cast("dict[str, Any]", value).items():
+            if room.values <= 0:
+                break
+            mapping[_cut(key, room)] = _beginning(inner, room)
+        return mapping
+    if isinstance(value, list) and value:
+        items: list[Any] = []
+        for inner in cast("list[Any]", value):
+            if room.values <= 0:
+                break
+            items.append(_beginning(inner, room))
+        return items
+    room.values -= 1
+    return _cut(value, room) if isinstance(value, str) else cast("object", value)
+
+
+def _cut(text: str, room: _Room) -> str:
+    shown = text if len(text) <= room.chars else f"{text[: room.chars]}…"
+    room.chars -= min(len(text), room.chars)
+    return shown
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import APIRouter, Request, Response
 
 from vivavoce.errors import UsageError
@@ -14,7 +16,9 @@ from vivavoce.server.pages.links import sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.statuses import answered
+from vivavoce.server.users import user_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -23,8 +27,13 @@ PLACE = "captured.jsonl"
 
 
 @router.post("/capture")
-def capture(request: Request, form: Form) -> Response:
+async def capture(request: Request, form: Form) -> Response:
     """Show the row of a conversation, and add it to a file if the form names one."""
+    processes: RequestProcesses = request.app.state.processes
+    return await processes.run(user_of(request), partial(_captured, request, form))
+
+
+def _captured(request: Request, form: Form) -> Response:
     policy: ServerPolicy = request.app.state.policy
     key = AttemptKey(form.get("sample", ""), form.get("target", ""), index_of(form.get("trial", "1")))
     run = form.get("run", "")

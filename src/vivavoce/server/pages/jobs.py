@@ -23,6 +23,7 @@ from vivavoce.server.pages.links import job_data, job_list, job_page, new_job_pa
 from vivavoce.server.pages.live import PLACES, SPEAKERS, conversations
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 
@@ -129,14 +130,19 @@ def cancel(request: Request, job: str, form: Form) -> Response:
 
 
 @router.post("/jobs/{job}/resume")
-def resume(request: Request, job: str, form: Form) -> Response:
+async def resume(request: Request, job: str, form: Form) -> Response:
     """Start a job that resumes another one."""
     del form
-    work = _jobs(request)
-    run = work.get(job).record.run
-    if run is None:
-        raise UsageError(f"job '{job}' has started no run, so there is nothing to resume")
-    return RedirectResponse(job_page(work.submit(ResumeJob(resume=run), user=user_of(request).id).id), 303)
+    work, user = _jobs(request), user_of(request)
+
+    def submit() -> JobRecord:
+        run = work.get(job).record.run
+        if run is None:
+            raise UsageError(f"job '{job}' has started no run, so there is nothing to resume")
+        return work.submit(ResumeJob(resume=run), user=user.id)
+
+    processes: RequestProcesses = request.app.state.processes
+    return RedirectResponse(job_page((await processes.run(user, submit)).id), 303)
 
 
 def _row(work: Jobs, record: JobRecord) -> Row:

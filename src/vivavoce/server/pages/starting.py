@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -21,6 +22,7 @@ from vivavoce.server.pages.links import job_page, new_job_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.statuses import INVALID, answered
 from vivavoce.server.suite_files import look_at, suite_files
 from vivavoce.server.users import needs, user_of
@@ -39,30 +41,38 @@ _REQUESTS: dict[str, type[SuiteJob | TestJob | GradeJob]] = {"suite": SuiteJob, 
 
 
 @router.get("/jobs/new", dependencies=[needs("write")])
-def new(request: Request, what: What = "suite", suite: str = "", grade: str = "") -> Response:
+async def new(request: Request, what: What = "suite", suite: str = "", grade: str = "") -> Response:
     """Show what can be started, and the text of the chosen suite; nothing runs."""
-    if grade:
-        request.app.state.store.run(grade)
-    return _form(request, "grade" if grade else what, {"suite": suite, "run": grade})
+
+    def form() -> Response:
+        if grade:
+            request.app.state.store.run(grade)
+        return _form(request, "grade" if grade else what, {"suite": suite, "run": grade})
+
+    processes: RequestProcesses = request.app.state.processes
+    return await processes.run(user_of(request), form)  # a suite and its rows may take long to read
 
 
 @router.post("/jobs/new")
-def begin(request: Request, form: Form) -> Response:
+async def begin(request: Request, form: Form) -> Response:
     """Start the job of a form; sending the same form twice starts one job."""
     policy: ServerPolicy = request.app.state.policy
     fields = {name: value.strip() for name, value in form.items() if value.strip()}
     what = fields.get("what", "suite")
     if what not in _REQUESTS:
         raise UsageError("unknown kind of job")
+    processes: RequestProcesses = request.app.state.processes
+    user = user_of(request)
     try:
         job_request = _REQUESTS[what].model_validate(_request_fields(what, fields))
-        record = request.app.state.jobs.submit(job_request, fields.get("key"), user_of(request).id)
+        submit = partial(request.app.state.jobs.submit, job_request, fields.get("key"), user.id)
+        record = await processes.run(user, submit)
     except ValidationError as error:
-        return _form(request, what, form, [_wrong(one) for one in error.errors()], INVALID.status)
+        wrong, status = [_wrong(one) for one in error.errors()], INVALID.status
+        return await processes.run(user, partial(_form, request, what, form, wrong, status))
     except UsageError as error:
-        return _form(
-            request, what, form, [policy.shown(str(problem)) for problem in error.problems], answered(error).status
-        )
+        wrong, status = [policy.shown(str(problem)) for problem in error.problems], answered(error).status
+        return await processes.run(user, partial(_form, request, what, form, wrong, status))
     return RedirectResponse(job_page(record.id), 303)
 
 

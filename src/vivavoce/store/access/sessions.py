@@ -22,6 +22,12 @@ IDLE_SECONDS = 12 * 3600.0
 MAX_SECONDS = 30 * 86400.0
 """Seconds after which a session ends in any case."""
 
+MAX_OF_TOKEN = 100
+"""Sessions that a token has; one more ends the one that was used longest ago."""
+
+_AT_ONCE = 500
+"""Sessions that one statement deletes."""
+
 _NOTE_SECONDS = 300.0
 """Seconds after which the store notes the next use, so that most requests write nothing."""
 _ID_BYTES = 32
@@ -45,7 +51,11 @@ class Sessions:
         with self.database.writing() as connection:
             stored = connection.execute(select(_S.name, _S.value).where(_S.name.startswith(_PREFIX))).all()
             ended = [row.name for row in stored if not _is_open(row.value, now)]
-            connection.execute(delete(server_secrets).where(_S.name.in_(ended[:500])))
+            mine = [row for row in stored if row.value.startswith(f"{token_digest.hex()} ")]
+            mine.sort(key=lambda row: _parts(row.value)[2], reverse=True)
+            ended += [row.name for row in mine[MAX_OF_TOKEN - 1 :]]
+            for start in range(0, len(ended), _AT_ONCE):
+                connection.execute(delete(server_secrets).where(_S.name.in_(ended[start : start + _AT_ONCE])))
             row = (_name(session_id), _value(token_digest.hex(), now, now))
             insert_rows(connection, server_secrets, ("name", "value"), [row])
         return session_id
