@@ -638,7 +638,7 @@ async def test_work_of_the_spool_that_hangs_does_not_keep_the_watch_from_ending(
     while not store.watches.all():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     begun, go = threading.Event(), threading.Event()
-    busy = asyncio.create_task(spool.work(lambda *_: (begun.set(), go.wait())))
+    busy = asyncio.create_task(spool.work(lambda _, __: (begun.set(), go.wait())))
     await asyncio.to_thread(begun.wait)
     watching.stop()
     await task
