@@ -47,6 +47,7 @@ _CLOSED = "the connection is closed"
 _FULL = "429"
 _WAITS = "it waits while others have their turn"
 _NO_ROOM = "others wait, or 429 for an answer that can be asked for again"
+_LEFT_OUT = "the rest is left out"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
 _CHECKS = "models.schema_check"
@@ -185,6 +186,11 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     ),
     "Traces (`viva watch`)": (
         Limit("features.watch.intake", "MAX_MEMBERS", "members", "members of a compressed body", "400"),
+        Limit("features.watch.intake", "MAX_KEPT_BYTES", "bytes", "spans of a request, as they are kept", _LEFT_OUT),
+        Limit("features.watch.settling", "MOST_SPANS", "spans", "a conversation", _LEFT_OUT),
+        Limit("exchange.spans", "MAX_NAME_CHARS", "characters", "the whole name of a nested attribute", _LEFT_OUT),
+        Limit("exchange.traced", "MAX_LINES", "lines of talk", "with which a model call is compared", _LEFT_OUT),
+        Limit("exchange.traced", "MAX_COPIES", "messages", "answers of a call that get its passages", _LEFT_OUT),
     ),
     "What people write": (
         Limit("records.label", "LONGEST_COMMENT", "characters", "a comment"),

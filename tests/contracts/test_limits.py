@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +29,15 @@ from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault, SuiteFault
 from vivavoce.features.clusters.cache import ClusterCache
-from vivavoce.features.watch.intake import Refused, unpacked
+from vivavoce.exchange.format import Loss, Place
+from vivavoce.exchange.grouping import Member
+from vivavoce.exchange.spans import flat
+from vivavoce.exchange.steps import Step
+from vivavoce.exchange.traced import Line, Lines, assembled
+from vivavoce.features.watch import intake
+from vivavoce.features.watch.intake import Arrival, Refused, Taken, taken, unpacked
+from vivavoce.features.watch.settling import Rules, begin
+from vivavoce.features.watch.spool import Spool
 from vivavoce.metrics import judging
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import evaluation_input
@@ -604,6 +612,52 @@ def unpacking(members: int) -> Outcome:
     return "accepted"
 
 
+def kept_bytes(size: int) -> Outcome:
+    """Take two spans that have so many bytes as they are kept."""
+
+    def spans(texts: list[str]) -> Taken:
+        listed = [{"traceId": "a", "spanId": str(n), "name": text} for n, text in enumerate(texts)]
+        return taken({"resourceSpans": [{"scopeSpans": [{"spans": listed}]}]})
+
+    spare = VALUES["features.watch.intake.MAX_KEPT_BYTES"] - 10_000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intake, "MAX_KEPT_BYTES", 10_000)  # the value itself would take minutes
+        bare = spans(["x" * 300, "x" * 300]).size
+        found = spans(["x" * 300, "x" * (300 + size - spare - bare)])
+    return "error" if found.rejected else "accepted"
+
+
+def spans_of_bundle(size: int) -> Outcome:
+    """Begin a bundle of so many spans in `viva watch`."""
+
+    def span(number: int) -> Arrival:
+        return Arrival(Member(Place(Path("x"), 1), None, "t", identity=str(number)), b"", is_own=False)
+
+    async def begun(spool: Spool) -> list[str]:
+        await spool.put(lambda: Taken([span(number) for number in range(size)]), 1.0)
+        return (await spool.work(lambda database, counts: begin(database, counts, Rules(), time.time()))).left_out
+
+    with tempfile.TemporaryDirectory() as folder, closing(Spool(Path(folder) / "s.traces", 10**9)) as spool:
+        return "error" if asyncio.run(begun(spool)) else "accepted"
+
+
+def lines_of_talk(size: int) -> Outcome:
+    """Compare a call with so many lines of talk."""
+    lines = Lines()
+    for number in range(size):
+        lines.keep(Line([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": str(number)}]))
+    near = list(lines.near(Line([{"role": "user", "content": "Hi"}]), Step("t", "x")))
+    return "accepted" if len(near) == size else "error"
+
+
+def copies(size: int) -> Outcome:
+    """Make so many answers in a call that looked something up."""
+    made = [{"role": "assistant", "content": str(number)} for number in range(size)]
+    given = [{"role": "user", "content": "Hi"}]
+    messages = assembled([Step("t", "m", kind="model", given=given, made=made, passages=["p"])], Loss()).messages
+    return "accepted" if sum("retrieval_context" in one for one in messages) == size else "error"
+
+
 TRIES: dict[str, tuple[Try, ...]] = {
     "safe_template.MAX_TEMPLATE_CHARS": template(lambda size: "x" * size, spare=len("{{ submission }}")),
     "safe_template.MAX_NODES": template(lambda size: "{{ submission }}" * (size - 2), spare=1),
@@ -742,6 +796,11 @@ TRIES: dict[str, tuple[Try, ...]] = {
         lambda entries, size: entries.job({"kind": "evaluation", "metrics": ["refusal"], "max_concurrent": size}),
     ),
     "features.watch.intake.MAX_MEMBERS": (lambda _, size: unpacking(size),),
+    "features.watch.intake.MAX_KEPT_BYTES": (lambda _, size: kept_bytes(size),),
+    "features.watch.settling.MOST_SPANS": (lambda _, size: spans_of_bundle(size),),
+    "exchange.spans.MAX_NAME_CHARS": (lambda _, size: "accepted" if flat({"x" * size: 1}) else "error",),
+    "exchange.traced.MAX_LINES": (lambda _, size: lines_of_talk(size),),
+    "exchange.traced.MAX_COPIES": (lambda _, size: copies(size),),
     "records.label.LONGEST_COMMENT": (
         lambda entries, size: entries.send("POST", f"{TRIAL}/comments", {"text": "x" * size}),
     ),

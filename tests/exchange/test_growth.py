@@ -164,7 +164,7 @@ def test_conversations_are_named_below_a_long_chain_in_one_pass() -> None:
 
 def test_hand_overs_find_who_spoke_without_looking_at_all_messages() -> None:
     def work_of(size: int) -> Callable[[], object]:
-        messages, steps = [], list[Step]()
+        messages, steps = list[dict[str, Any]](), list[Step]()
         for number in range(size):
             steps.append(Step("t", f"m{number}", kind="model", start=float(number), agent=f"a{number % 2}"))
             messages.append(answer("yes"))

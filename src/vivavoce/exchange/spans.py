@@ -407,9 +407,11 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
     tagged: set[str] | None = None
     for member in of_group:
         known = cast("Row", member.value["attributes"])
-        ours = fields_in(parsed(known.get(OURS)))
-        ours = {
-            key: value for key, value in ours.items() if key in _FIELDS and isinstance(value, _SHAPES.get(key, object))
+        fields = fields_in(parsed(known.get(OURS)))
+        ours: Row = {
+            key: value
+            for key, value in fields.items()
+            if key in _FIELDS and isinstance(value, _SHAPES.get(key, object))
         }
         row |= ours
         if "tags" in ours:

@@ -198,7 +198,7 @@ async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[in
         return Taken([Arrival(Member(Place(Path("x"), 1), None, name, identity="s"), b"x" * size, is_own=False)])
 
     started, go = threading.Event(), threading.Event()
-    busy = asyncio.create_task(spool.work(lambda *_: (started.set(), go.wait())))
+    busy = asyncio.create_task(spool.work(lambda _, __: (started.set(), go.wait())))
     await asyncio.to_thread(started.wait)
     waiting = [asyncio.create_task(spool.put(partial(read, str(place)), 1.0)) for place in range(number)]
     await asyncio.sleep(0)
@@ -230,7 +230,7 @@ async def test_room_is_looked_for_before_each_request_is_read(tmp_path: Path) ->
 async def test_a_spool_that_is_busy_is_closed_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spooling, "END_SECONDS", 0.1)
     spool, go = Spool(tmp_path / "busy.traces", 10**9), threading.Event()
-    busy = asyncio.create_task(spool.work(lambda *_: go.wait()))
+    busy = asyncio.create_task(spool.work(lambda _, __: go.wait()))
     await asyncio.sleep(0)
     await asyncio.to_thread(spool.close)
     assert not busy.done()

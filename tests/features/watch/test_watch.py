@@ -6,11 +6,13 @@ import asyncio
 import json
 import socket
 import sqlite3
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -443,7 +445,7 @@ async def test_a_disk_that_fails_ends_the_watch_and_what_was_taken_is_judged_by_
 
     await take(receiver, turn("a", 0))
     with monkeypatch.context() as patch:
-        patch.setattr(watch, "settle", fail)
+        patch.setattr(settling, "begin", fail)
         with pytest.raises(StoreError, match="disk I/O error"):
             await asyncio.wait_for(watch_of(spool, store, Watching(Rules(), RunOptions())).run(), 10)
     assert len(asyncio.all_tasks()) == 1
@@ -492,3 +494,154 @@ async def test_a_receiver_is_told_of_another_that_runs(spool: Spool, store: Stor
         store.watches.put(WatchRow(name, heard_at, state), {})
     await watch_of(spool, store).run()
     assert [line.partition(":")[0] for line in said] == ["the watch 'runs' also receives traces for this store"]
+
+
+def chain(size: int) -> list[Json]:
+    """Return a trace of spans, each below the one before; the last is a turn."""
+    spans = [
+        {"traceId": "c" * 32, "spanId": f"{n:016x}", "parentSpanId": f"{n - 1:016x}", "name": "x"}
+        for n in range(1, size)
+    ]
+    return [*spans, turn("long", 0, trace="c" * 32, spanId=f"{size:016x}", parentSpanId=f"{size - 1:016x}")]
+
+
+def hanging(bundles: set[int], begun: list[list[int]]) -> Callable[[settling.Begun], settling.Contents]:
+    """Return how bundles are read in a process that is killed over some of them."""
+    read = settling.read
+
+    def kill(these: settling.Begun) -> settling.Contents:
+        begun.append([due.bundle for due in these.due])
+        if bundles.intersection(begun[-1]):
+            raise asyncio.CancelledError
+        return read(these)
+
+    return kill
+
+
+async def step(spool: Spool, read: Callable[[settling.Begun], settling.Contents]) -> list[str]:
+    """Settle what is complete until nothing is left, or the process is killed."""
+    rules, said = Rules(idle=-1), list[str]()
+    while True:
+        begun = await spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
+        said += begun.left_out
+        if not begun.due:
+            return said
+        try:
+            contents = read(begun)
+        except asyncio.CancelledError:
+            return said
+        finish = partial(settling.finish, rules=rules, begun=begun, contents=contents, now=time.time())
+        await spool.work(lambda database, counts, finish=finish: finish(database, counts))
+
+
+async def test_a_bundle_whose_reading_ended_the_process_twice_is_set_aside_and_the_others_are_judged(
+    receiver: Receiver, spool: Spool
+) -> None:
+    await take(receiver, *(turn(name, 0) for name in "abcd"))
+    begun: list[list[int]] = []
+    read = hanging({2}, begun)
+    assert await step(spool, read) == []
+    assert await step(spool, read) == []
+    (why,) = await step(spool, read)
+    assert "is set aside: reading it began 2 times and did not end" in why
+    assert [group for group in begun if 2 in group] == [[1, 2, 3, 4], [2]]
+    ids = await spool.work(lambda database, _: [row[0] for row in database.execute("SELECT id FROM talk ORDER BY id")])
+    assert ids == ["a", "c", "d"]
+    assert spool.counts["cannot be read"] == 1
+    await take(receiver, turn("b", 1))
+    assert len(await step(spool, read)) == 1  # what it becomes later is not read either
+
+
+async def test_a_long_chain_is_judged_and_what_is_left_out_is_said(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "MOST_SPANS", 50)
+    await take(receiver, *reversed(chain(80)))
+    await watch_of(spool, store).run()
+    assert set(judged(store)) == {"long"}
+    assert any("30 of 80 spans are left out; a conversation is made of at most 50 spans" in line for line in said)
+
+
+async def test_bundles_are_read_together_as_far_as_their_spans_go(
+    receiver: Receiver, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "MOST_SPANS", 2)
+    await take(receiver, *(turn(name, 0) for name in "abcde"))
+    begun: list[list[int]] = []
+    await step(spool, hanging(set(), begun))
+    assert begun == [[1, 2], [3, 4], [5]]
+
+
+async def test_a_bundle_that_grows_while_it_is_read_is_read_again(receiver: Receiver, spool: Spool) -> None:
+    await take(receiver, turn("a", 0))
+    rules = Rules(idle=-1)
+    begun = await spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
+    contents = settling.read(begun)
+    await take(receiver, turn("a", 1))
+    finish = partial(settling.finish, rules=rules, begun=begun, contents=contents, now=time.time())
+    await spool.work(lambda database, counts: finish(database, counts))
+    assert await spool.work(lambda database, _: handing.waiting(database)) == 0
+    await step(spool, settling.read)
+    (row,) = await spool.work(
+        lambda database, _: [json.loads(row[0]) for row in database.execute("SELECT row FROM talk")]
+    )
+    assert len(row["messages"]) == 4
+
+
+async def test_reading_that_does_not_end_holds_up_neither_senders_nor_the_end(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def hang(_: settling.Begun) -> settling.Contents:
+        begun.set()
+        go.wait()
+        raise AssertionError
+
+    monkeypatch.setattr(settling, "read", hang)
+    monkeypatch.setattr(watch, "END_SECONDS", 0.1)
+    watching = watch_of(spool, store, Watching(Rules(idle=0.01), RunOptions()))
+    task = asyncio.create_task(watching.run())
+    await take(receiver, turn("a", 0))
+    await asyncio.to_thread(begun.wait)
+    await take(receiver, turn("b", 0))
+    watching.stop()
+    await task
+    go.set()
+
+
+async def test_reading_that_takes_too_long_is_given_up_bundle_by_bundle(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, read = threading.Event(), settling.read
+
+    def hang(begun: settling.Begun) -> settling.Contents:
+        if any(due.bundle == 1 for due in begun.due):
+            go.wait()
+        return read(begun)
+
+    monkeypatch.setattr(settling, "read", hang)
+    monkeypatch.setattr(watch, "READ_SECONDS", 0.1)
+    await take(receiver, turn("a", 0), turn("b", 0))
+    await watch_of(spool, store).run()
+    go.set()
+    assert set(judged(store)) == {"b"}
+    assert any("cannot be read: it takes more than" in line for line in said)
+
+
+async def test_work_of_the_spool_that_hangs_does_not_keep_the_watch_from_ending(
+    spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "END_SECONDS", 0.1)
+    watching = watch_of(spool, store, Watching(Rules(idle=0.01), RunOptions()))
+    task = asyncio.create_task(watching.run())
+    while not store.watches.all():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    begun, go = threading.Event(), threading.Event()
+    busy = asyncio.create_task(spool.work(lambda _, __: (begun.set(), go.wait())))
+    await asyncio.to_thread(begun.wait)
+    watching.stop()
+    await task
+    assert any("still being read" in line for line in said)
+    go.set()
+    await busy

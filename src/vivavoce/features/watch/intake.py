@@ -113,7 +113,8 @@ def taken(value: Any) -> Taken:
     Raises:
         Refused: it is not such a document.
     """
-    found, loss, size = Taken(), Loss(), 0
+    found, loss = Taken(), Loss()
+    kept = 0
     loss.on_broken = found.refused.append
     for member in members([Record(_PLACE, value)], loss):
         if member.value.get("is_log") and member.value.get("is_own"):  # the scores that we published ourselves
@@ -122,7 +123,7 @@ def taken(value: Any) -> Taken:
         if len(packed) > LARGEST_SPAN:
             size = f"{len(packed) / _MEGABYTE:.1f}"
             found.refused.append(f"a span of {size} MB is larger than {LARGEST_SPAN // _MEGABYTE} MB")
-        elif (size := size + len(packed)) > MAX_KEPT_BYTES:
+        elif (kept := kept + len(packed)) > MAX_KEPT_BYTES:
             found.refused.append(f"the spans of a request have more than {MAX_KEPT_BYTES // _MEGABYTE} MB as kept")
         else:
             found.arrivals.append(Arrival(member._replace(value=None), packed, bool(member.value.get("is_own"))))

@@ -21,18 +21,24 @@ from vivavoce.features.watch.spool import text_of
 AT_ONCE = 50
 """Bundles that one step makes conversations of, so that what comes in meanwhile need not wait long."""
 MOST_SPANS, MOST_BYTES = 10_000, 64 * 2**20
-"""From here on a bundle is made conversations of although it is not silent."""
+"""From here on a bundle is made conversations of although it is not silent; of each, no more is read."""
+MAX_BEGUN = 2
+"""Times that reading a bundle may begin without an end, before the bundle is set aside."""
+READ_SECONDS = 120.0
+"""Seconds after which reading a bundle is taken to have no end."""
 KEPT = 3600.0
 """Seconds for which the spans of a conversation are kept after the last of them, in case that it goes on."""
 
 _FILE = Path("traces")
 _ID_LENGTH = 200
 _DUE = """
-SELECT number, own, last > ?1 FROM bundle WHERE open AND (last <= ?1 OR first <= ?2 OR spans >= ?3 OR bytes >= ?4)
-    ORDER BY last LIMIT ?5
+SELECT number, own, last > ?1, spans, coalesce(times, 0) FROM bundle LEFT JOIN begun ON begun.bundle = number
+    WHERE open AND (last <= ?1 OR first <= ?2 OR spans >= ?3 OR bytes >= ?4) ORDER BY last LIMIT ?5
 """
+_BEGIN = "INSERT INTO begun VALUES (?, 1) ON CONFLICT (bundle) DO UPDATE SET times = times + 1"
+_GIVE_BACK = "UPDATE begun SET times = max(0, times - 1) WHERE bundle = ?"
 _SPANS = """
-SELECT trace, identity, parent, conversation, time, value FROM span WHERE bundle = ? ORDER BY number
+SELECT trace, identity, parent, conversation, time, value FROM span WHERE bundle = ? ORDER BY number LIMIT ?
 """
 _LAST = "SELECT number, version, digest, state FROM talk WHERE id = ? ORDER BY version DESC LIMIT 1"
 _NEW = "INSERT INTO talk (id, version, sample, digest, row, state, settled) VALUES (?, ?, ?, ?, ?, 'waiting', ?)"
@@ -54,44 +60,150 @@ class Rules:
     tests: bool = False
 
 
-class Settled(NamedTuple):
-    """How many bundles were complete, and in words which of them could not be read."""
+class Due(NamedTuple):
+    """A bundle that is complete: how many spans it has, and how often reading it has begun without an end."""
 
-    bundles: int
-    broken: list[str]
-
-
-class _Due(NamedTuple):
     bundle: int
     own: bool
     goes_on: bool
+    spans: int
+    times: int
 
 
-def settle(database: sqlite3.Connection, counts: Counter[str], rules: Rules, now: float) -> Settled:
-    """Make conversations of some bundles that are complete."""
+class Packed(NamedTuple):
+    """A span as the spool keeps it."""
+
+    trace: bytes
+    identity: bytes
+    parent: bytes | None
+    conversation: bytes | None
+    time: float | None
+    value: bytes
+
+
+class Begun(NamedTuple):
+    """Bundles that are to be read, with the spans of those that are judged, and in words what is not read."""
+
+    due: list[Due]
+    spans: dict[int, list[Packed]]
+    left_out: list[str]
+
+
+class Contents(NamedTuple):
+    """The conversations of each bundle, and in words which bundles could not be read."""
+
+    rows: dict[int, list[Row]]
+    broken: list[str]
+
+
+def begin(database: sqlite3.Connection, counts: Counter[str], rules: Rules, now: float) -> Begun:
+    """Choose some bundles that are complete, and note that reading them begins: it may end this process.
+
+    One whose reading began before without an end is read alone, and after MAX_BEGUN times set aside.
+    """
     limits = (now - rules.idle, now - rules.longest, MOST_SPANS, MOST_BYTES, AT_ONCE)
-    due = [_Due(*row) for row in database.execute(_DUE, limits)]
-    judged = [one.bundle for one in due if rules.tests or not one.own]
-    counts["of tests"] += len(due) - len(judged)
+    begun = Begun([], {}, [])
+    left = MOST_SPANS
+    for due in [Due(*row) for row in database.execute(_DUE, limits)]:
+        if due.times >= MAX_BEGUN:
+            trace = _trace_of(database, due.bundle)
+            begun.left_out.append(f"trace '{trace}' is set aside: reading it began {due.times} times and did not end")
+            counts["cannot be read"] += 1
+            _close(database, due)
+            continue
+        if begun.due and (due.times or due.spans > left):
+            break
+        begun.due.append(due)
+        left -= due.spans
+        if due.times:
+            break
+    for due in begun.due:
+        database.execute(_BEGIN, (due.bundle,))
+        if due.goes_on:  # what comes from now on is a bundle of its own
+            database.execute("DELETE FROM name WHERE bundle = ?", (due.bundle,))
+        if rules.tests or not due.own:
+            begun.spans[due.bundle] = _spans(database, due, begun.left_out)
+    return begun
+
+
+def read(begun: Begun) -> Contents:
+    """Return the conversations of bundles; it needs no database, and may take long.
+
+    Raises:
+        UsageError: there is no room for temporary files.
+    """
     broken: list[str] = []
-    found = _rows(database, judged, broken)
-    counts["cannot be read"] += len(broken)
-    for rows in found.values():
-        if not rows:
+    return Contents(_rows(begun.spans, broken), broken)
+
+
+def finish(
+    database: sqlite3.Connection, counts: Counter[str], rules: Rules, begun: Begun, contents: Contents, now: float
+) -> None:
+    """Keep the conversations of bundles; one that has grown meanwhile stays open, and is read again."""
+    counts["cannot be read"] += len(contents.broken)
+    for due in begun.due:
+        database.execute("DELETE FROM begun WHERE bundle = ?", (due.bundle,))
+        grown = database.execute("SELECT spans FROM bundle WHERE number = ?", (due.bundle,)).fetchone()
+        if grown is None or grown[0] != due.spans:
+            continue
+        _close(database, due)
+        if due.bundle not in begun.spans:
+            counts["of tests"] += 1
+            continue
+        rows = contents.rows.get(due.bundle)
+        if rows == []:
             counts["without a conversation"] += 1
-        for row in rows:
+        for row in rows or ():
             _keep(database, counts, rules, row, now)
-    for one in due:
-        database.execute("UPDATE bundle SET open = 0 WHERE number = ?", (one.bundle,))
-        if one.goes_on:
-            database.execute("DELETE FROM name WHERE bundle = ?", (one.bundle,))
-    return Settled(len(due), broken)
+
+
+def give_back(database: sqlite3.Connection, begun: Begun) -> None:
+    """Forget that reading bundles began, where it was not what they hold that ended it."""
+    database.executemany(_GIVE_BACK, [(due.bundle,) for due in begun.due])
+
+
+def too_long(database: sqlite3.Connection, begun: Begun) -> list[str]:
+    """Return in words that reading the only bundle did not end in time."""
+    return [
+        f"trace '{_trace_of(database, due.bundle)}' cannot be read: it takes more than {READ_SECONDS:g} s"
+        for due in begun.due
+    ]
+
+
+def _close(database: sqlite3.Connection, due: Due) -> None:
+    database.execute("UPDATE bundle SET open = 0 WHERE number = ?", (due.bundle,))
+    if due.goes_on:
+        database.execute("DELETE FROM name WHERE bundle = ?", (due.bundle,))
+
+
+def _spans(database: sqlite3.Connection, due: Due, left_out: list[str]) -> list[Packed]:
+    """Return the spans of a bundle, as many as are read at a time."""
+    found: list[Packed] = []
+    size = 0
+    for row in database.execute(_SPANS, (due.bundle, MOST_SPANS)):
+        span = Packed(*row)
+        size += len(span.value)
+        if found and size > MOST_BYTES:
+            break
+        found.append(span)
+    if len(found) < due.spans:
+        trace = _trace_of(database, due.bundle)
+        left_out.append(
+            f"trace '{trace}': {due.spans - len(found):,} of {due.spans:,} spans are left out; a conversation is made "
+            f"of at most {MOST_SPANS:,} spans and {MOST_BYTES // 2**20} MB"
+        )
+    return found
+
+
+def _trace_of(database: sqlite3.Connection, bundle: int) -> str | None:
+    row = database.execute("SELECT trace FROM span WHERE bundle = ? LIMIT 1", (bundle,)).fetchone()
+    return None if row is None else text_of(row[0])
 
 
 def prune(database: sqlite3.Connection, now: float, kept: float = KEPT) -> None:
     """Forget the spans of conversations that have been silent for so long, and what is known of runs that ended."""
     old = [row[0] for row in database.execute("SELECT number FROM bundle WHERE NOT open AND last <= ?", (now - kept,))]
-    for table, column in (("span", "bundle"), ("name", "bundle"), ("bundle", "number")):
+    for table, column in (("span", "bundle"), ("name", "bundle"), ("begun", "bundle"), ("bundle", "number")):
         database.executemany(f"DELETE FROM {table} WHERE {column} = ?", ((number,) for number in old))
     database.execute(
         "DELETE FROM talk WHERE state IN ('judged', 'passed') AND settled <= ? AND "
@@ -100,30 +212,29 @@ def prune(database: sqlite3.Connection, now: float, kept: float = KEPT) -> None:
     )
 
 
-def _rows(database: sqlite3.Connection, bundles: list[int], broken: list[str]) -> dict[int, list[Row]]:
+def _rows(bundles: dict[int, list[Packed]], broken: list[str]) -> dict[int, list[Row]]:
     """Return the conversations of each bundle; one that no reader was made for does not keep the others waiting."""
     found: dict[int, list[Row]] = {bundle: [] for bundle in bundles}
     try:
-        for place, row in read_members(_members(database, bundles), Loss()):
+        for place, row in read_members(_members(bundles), Loss()):
             found[place.line].append(row)
-    except (sqlite3.Error, UsageError):  # a disk, and not what was sent
+    except UsageError:  # a disk, and not what was sent
         raise
     except Exception as error:
         if len(bundles) > 1:
-            middle = len(bundles) // 2
-            return {**_rows(database, bundles[:middle], broken), **_rows(database, bundles[middle:], broken)}
-        (trace,) = database.execute("SELECT trace FROM span WHERE bundle = ? LIMIT 1", bundles).fetchone()
-        broken.append(f"trace '{text_of(trace)}' cannot be read: {type(error).__name__}: {error}")
+            items, middle = list(bundles.items()), len(bundles) // 2
+            return {**_rows(dict(items[:middle]), broken), **_rows(dict(items[middle:]), broken)}
+        ((first, *_),) = bundles.values()
+        broken.append(f"trace '{text_of(first.trace)}' cannot be read: {type(error).__name__}: {error}")
         return {}
     return found
 
 
-def _members(database: sqlite3.Connection, bundles: list[int]) -> Iterator[Member]:
-    for bundle in bundles:
-        for trace, identity, parent, conversation, time, packed in database.execute(_SPANS, (bundle,)):
-            value = marshal.loads(packed)
-            names = (text_of(conversation), text_of(identity), text_of(parent), time)
-            yield Member(Place(_FILE, bundle), value, text_of(trace) or "", *names)
+def _members(bundles: dict[int, list[Packed]]) -> Iterator[Member]:
+    for bundle, spans in bundles.items():
+        for span in spans:
+            names = (text_of(span.conversation), text_of(span.identity), text_of(span.parent), span.time)
+            yield Member(Place(_FILE, bundle), marshal.loads(span.value), text_of(span.trace) or "", *names)
 
 
 def _keep(database: sqlite3.Connection, counts: Counter[str], rules: Rules, row: Row, now: float) -> None:

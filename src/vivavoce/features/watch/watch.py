@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -10,14 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from vivavoce.errors import UsageError
-from vivavoce.features.watch import beat, handing
+from vivavoce.errors import StoreError, UsageError
+from vivavoce.features.watch import beat, handing, settling
 from vivavoce.features.watch.beat import AlertRules, Beat
 from vivavoce.features.watch.handing import Outage, Per, Period, Talk, finish, in_words, period_at
-from vivavoce.features.watch.settling import KEPT, Rules, prune, settle
-from vivavoce.features.watch.spool import Spool
+from vivavoce.features.watch.settling import KEPT, READ_SECONDS, Begun, Contents, Rules, prune
+from vivavoce.features.watch.spool import END_SECONDS, Spool
 from vivavoce.features.watch.state import Spending, WatchState
 from vivavoce.features.watch.suite import gate_of, watching_run
+from vivavoce.pacing.loops import in_thread
 from vivavoce.records.run import AttemptEnded, Event, Run, RunStarted
 from vivavoce.records.score import CANCELLED, Usage, total
 from vivavoce.report.text import count, one_line
@@ -103,18 +105,30 @@ class Watch:
         await self._say_others()
         await self._beat.begin(WatchState(began_at=time.time(), once=self.how.once, share=self.how.rules.share))
         judging = asyncio.create_task(self._judge_always())
-        tasks = (asyncio.create_task(self._settle_always()), asyncio.create_task(self._tell_always()), judging)
+        hanging = asyncio.create_task(self._hanging())
+        tasks = (asyncio.create_task(self._settle_always()), asyncio.create_task(self._tell_always()), judging, hanging)
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            await judging
+            done, _ = await asyncio.wait({judging, hanging}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             self._stopping.set()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        if hanging in done:
+            self.say("what came in last is still being read; it is dropped unless its sender was answered")
+            return
         await self._beat.tell(self._spending(), outage=self._outage.lasts, ended=True)
+
+    async def _hanging(self) -> None:
+        """Return once work of the spool does not end although the watch is to stop."""
+        await self._stopping.wait()
+        while self.spool.busy_seconds < END_SECONDS:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
 
     async def _say_others(self) -> None:
         """Say if another watch of the store is at work."""
@@ -207,12 +221,43 @@ class Watch:
         if self.how.once:
             rules = Rules(idle=-TICK, longest=rules.longest, share=rules.share, tests=rules.tests)
         while not self._stopping.is_set():
-            found = await self.spool.work(lambda database, counts: settle(database, counts, rules, time.time()))
+            begun = await self.spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
+            try:
+                contents = await self._contents(begun)
+                if contents is None:
+                    continue
+                await self.spool.work(partial(_finish, rules=rules, begun=begun, contents=contents))
+            except (StoreError, UsageError):  # a disk that fails says nothing against what is read
+                with suppress(StoreError):
+                    await self.spool.work(lambda database, _, begun=begun: settling.give_back(database, begun))
+                raise
             await self._confirm()
-            for why in found.broken:
+            for why in (*begun.left_out, *contents.broken):
                 self.say(one_line(why, 300))
-            if not found.bundles:
+            if not begun.due:
                 return
+
+    async def _contents(self, begun: Begun) -> Contents | None:
+        """Read bundles in a thread that nobody waits for at the end; return None where that does not end in time.
+
+        Of several, each is then begun by itself.
+        """
+        if not begun.spans:
+            return Contents({}, [])
+        reading = asyncio.ensure_future(in_thread(partial(settling.read, begun)))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait({reading, stopping}, timeout=READ_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                await asyncio.wait({reading}, timeout=END_SECONDS)
+            if reading.done():
+                return reading.result()
+        finally:
+            stopping.cancel()
+            reading.cancel()
+        if len(begun.due) > 1 or self._stopping.is_set():
+            return None
+        return Contents({}, await self.spool.work(lambda database, _: settling.too_long(database, begun)))
 
     async def _judge_always(self) -> None:
         while not self._stopping.is_set():
@@ -396,3 +441,9 @@ class Watch:
             "max_cost": None if options.max_cost is None else max(0.0, options.max_cost - (used.cost or 0.0)),
         }
         return options.model_copy(update=left)
+
+
+def _finish(
+    database: sqlite3.Connection, counts: Counter[str], *, rules: Rules, begun: Begun, contents: Contents
+) -> None:
+    settling.finish(database, counts, rules, begun, contents, time.time())
