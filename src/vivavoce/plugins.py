@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import (
@@ -158,6 +159,34 @@ def is_file_reference(reference: str) -> bool:
     return path.endswith(".py") and name.isidentifier()
 
 
+_files_are_refused: ContextVar[bool] = ContextVar("files_are_refused", default=False)
+
+
+@contextmanager
+def without_files() -> Generator[None]:
+    """Refuse every file that is named in the data that this task reads meanwhile: it came over HTTP."""
+    token = _files_are_refused.set(True)
+    try:
+        yield
+    finally:
+        _files_are_refused.reset(token)
+
+
+def may_name_file() -> bool:
+    """Return whether the data that is read may name files."""
+    return not _files_are_refused.get()
+
+
+def check_may_name_file() -> None:
+    """Check that the data that is read may name files.
+
+    Raises:
+        UsageError: it came over HTTP.
+    """
+    if not may_name_file():
+        raise UsageError("a request cannot name a file")
+
+
 def load_object(reference: str, base: Path) -> Any:
     """Load `file.py:name`; a relative path starts at `base`.
 
@@ -168,6 +197,7 @@ def load_object(reference: str, base: Path) -> Any:
     path_text, _, name = reference.rpartition(":")
     if not is_file_reference(reference):
         raise UsageError(f"'{reference}' does not have the form file.py:name")
+    check_may_name_file()
     path = (base / path_text).resolve()
     if not path.is_file():
         raise UsageError(f"no file '{path_text}' next to the suite (looked for {path})")

@@ -28,12 +28,12 @@ from server.pages.test_sign_in import fields, submit
 from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault, SuiteFault
-from vivavoce.features.clusters.cache import ClusterCache
 from vivavoce.exchange.format import Loss, Place
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.spans import flat
 from vivavoce.exchange.steps import Step
 from vivavoce.exchange.traced import Line, Lines, assembled
+from vivavoce.features.clusters.cache import ClusterCache
 from vivavoce.features.watch import intake
 from vivavoce.features.watch.intake import Arrival, Refused, Taken, taken, unpacked
 from vivavoce.features.watch.settling import Rules, begin

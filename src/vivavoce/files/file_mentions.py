@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from vivavoce.plugins import may_name_file
+
 SCHEME = "file://"
 _NAME = re.compile(
     r"@?\S+\.(txt|md|markdown|rst|jinja2?|j2|tmpl|tpl|mustache|hbs|prompt|prompty|ya?ml|json|html?|xml|py)"
@@ -22,7 +24,7 @@ def names_file(text: str, base: Path) -> bool:
     if word.lower().startswith(SCHEME) or _NAME.fullmatch(word.lower()):
         return True
     try:
-        return (base / word).is_file()
+        return may_name_file() and (base / word).is_file()
     except (OSError, ValueError):
         return False
 

@@ -17,7 +17,7 @@ from vivavoce.metrics.config import MetricConfig, Scope, read_options
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
-from vivavoce.plugins import Registry, lazy
+from vivavoce.plugins import Registry, check_may_name_file, lazy
 from vivavoce.written import AS_WRITTEN, find_truth_as_number, number_expected
 
 MetricClass = type[BaseMultiTurnMetric]
@@ -300,10 +300,11 @@ def reaches_out(config: Mapping[str, Any]) -> str | None:
 def _config(how: Choice, base: Path) -> dict[str, Any]:
     options: dict[str, Any] = {"name": how["name"]} if "name" in how else {}
     options |= how.get("config", {})
-    for option in ("model", "settings"):
+    for option in ("model", "settings", "extractor", "extractor_config"):
         if option in options:
             raise UsageError(f"{option} belongs next to config, not in it")
     if "prompt_path" in options:
+        check_may_name_file()
         options["prompt"] = base / str(options.pop("prompt_path"))
     return options
 

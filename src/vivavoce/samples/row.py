@@ -45,6 +45,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.native import SESSIONS, with_sessions_joined
 from vivavoce.files.file_mentions import check_text
 from vivavoce.messages import describe
+from vivavoce.plugins import check_may_name_file
 from vivavoce.prohibitions import forbidden_act
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.sample import Sample
@@ -537,6 +538,8 @@ def _read_ragas(values: dict[str, Any], remaining: dict[str, Any]) -> None:
 
 def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], base: Path) -> None:
     path, field = remaining.pop(name, None), name.removesuffix("_path")
+    if path is not None:
+        check_may_name_file()
     text = values.get(field)
     if isinstance(text, str):
         try:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, VivavoceError
 from vivavoce.pacing.loops import run, wait_for
+from vivavoce.plugins import without_files
 from vivavoce.records.redaction import without_keys
 from vivavoce.records.run import AttemptEnded, Event, Outcome
 from vivavoce.run.execution import Execution
@@ -53,6 +54,12 @@ class JobTask:
     row: JobRow
     record: JobRecord
     files: Path
+
+    @property
+    def request(self) -> KeptRequest:
+        """The request, as it was kept."""
+        assert self.row.request is not None
+        return KEPT_REQUEST.validate_json(unmarked_request(self.row.request))
 
 
 class _Worker:
@@ -105,8 +112,7 @@ class _Worker:
             UsageError: it cannot continue, or is not allowed any more.
         """
         row, record, files = self._task.row, self._task.record, JobFiles(self._task.files)
-        assert row.request is not None
-        request: KeptRequest | ResumeJob = KEPT_REQUEST.validate_json(unmarked_request(row.request))
+        request: KeptRequest | ResumeJob = self._task.request
         before = None
         if record.run is not None:
             calls, cost = request.limits.max_calls, request.limits.max_cost
@@ -160,7 +166,11 @@ def _took_too_long(outcome: Outcome) -> bool:
 def run_job(channel: Channel, task: JobTask) -> None:
     """Carry out a job, and tell the server how it ended."""
     try:
-        with Store.open(task.store) as store, interrupted_work():
+        with ExitStack() as stack:
+            store = stack.enter_context(Store.open(task.store))
+            stack.enter_context(interrupted_work())
+            if isinstance(task.request, EvaluationJob):
+                stack.enter_context(without_files())
             end = run(_Worker(channel, task).work(store))
     except VivavoceError as error:
         end = JobEnd(error=error)
@@ -180,8 +190,9 @@ def _check(store: str, policy: ServerPolicy, request: AnyJob, file: Path, before
     """
     with ExitStack() as stack:
         opened = stack.enter_context(Store.open(store))
-        if isinstance(request, EvaluationJob):  # the code of a suite may take its time
+        if isinstance(request, EvaluationJob):  # the code of a suite may take its time, and a suite may name files
             stack.enter_context(interrupted_work())
+            stack.enter_context(without_files())
         stack.enter_context(limited_work())
         run = Beginning(opened, policy, [], file, before).run(request)
         wait_for(run.check())

@@ -14,6 +14,7 @@ from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input
 from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.stored_conversation import input_of, stored_attempt
 from vivavoce.metrics.types import metric_input
+from vivavoce.plugins import without_files
 from vivavoce.records.score import conversation_name
 from vivavoce.run.kept_tests import can_be_kept, keep_scores
 from vivavoce.samples.sample import JsonScalar, Sample
@@ -99,8 +100,9 @@ async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
     check_metrics(body.metrics)
     judge = request.app.state.policy.judge(body.judge)
-    known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
-    report = await evaluate_input(known, as_named(body.metrics), judge, close=True)
+    with without_files():
+        known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
+        report = await evaluate_input(known, as_named(body.metrics), judge, close=True)
     return _answer(report)
 
 
@@ -129,8 +131,9 @@ async def _measure(store: Store, name: str, body: StoredToJudge, judge: str | No
     if body.store and run.status == "running":
         raise Claimed(f'run {run.id} is not finished, so nothing can be stored with it; send "store": false')
     named = as_named(body.metrics)
-    metrics = choose(named, judge)
-    report = await evaluate_input(input_of(attempt), metrics, close=True)
+    with without_files():
+        metrics = choose(named, judge)
+        report = await evaluate_input(input_of(attempt), metrics, close=True)
     if not body.store:
         return Stored(report)
     _answer(report)  # what is too long to be answered is not stored either
