@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from .live import send
+from .live import Reply, send
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 SECRET = "the secret of the server"
+
+
+def assert_refused(reply: Reply, what: object) -> None:
+    """Check that a job was refused for what it asks, and not for its form."""
+    assert (reply.status, "discriminator" in reply.text) == (422, False), (what, reply.text)
 
 
 @pytest.fixture
@@ -44,8 +49,8 @@ def test_a_metric_of_a_request_runs_no_file(server: str, own: Path) -> None:
     for metric in metrics(own):
         body = {"messages": TALK, "ground_truth": "x", "metrics": [metric]}
         assert send("POST", f"{server}/api/v1/evaluations", body).status == 422, metric
-        job = {"conversations": [{"messages": TALK, "ground_truth": "x"}], "metrics": [metric]}
-        assert send("POST", f"{server}/api/v1/jobs", job).status == 422, metric
+        job = {"kind": "evaluation", "conversations": [{"messages": TALK, "ground_truth": "x"}], "metrics": [metric]}
+        assert_refused(send("POST", f"{server}/api/v1/jobs", job), metric)
     assert not (own / "ran").exists()
 
 
@@ -53,8 +58,8 @@ def test_an_assertion_of_a_request_runs_no_file(server: str, own: Path) -> None:
     code = f"{own / 'own.py'}:f"
     for assertion in (*metrics(own), {"contains": "x", "extractor": code}, {"python": code}, {"function": code}):
         conversation = {"messages": TALK, "ground_truth": "x", "expect": [assertion]}
-        job = {"conversations": [conversation], "metrics": ["turn_count"]}
-        assert send("POST", f"{server}/api/v1/jobs", job).status == 422, assertion
+        job = {"kind": "evaluation", "conversations": [conversation], "metrics": ["turn_count"]}
+        assert_refused(send("POST", f"{server}/api/v1/jobs", job), assertion)
         assert send("POST", f"{server}/api/v1/evaluations", {**conversation, "metrics": ["turn_count"]}).status < 500
     assert not (own / "ran").exists()
 
@@ -70,14 +75,19 @@ def test_a_row_of_a_request_reads_no_file(server: str, own: Path, key: str) -> N
         {"metadata": {key: path}, "test_configuration": {key: path}},
     ]
     for row in rows:
-        job = {"conversations": [{"messages": TALK, **row}], "metrics": ["turn_count"]}
+        job = {"kind": "evaluation", "conversations": [{"messages": TALK, **row}], "metrics": ["turn_count"]}
         reply = send("POST", f"{server}/api/v1/jobs", job)
-        assert (reply.status, SECRET in reply.text) == (422, False), (row, reply.text)
+        assert_refused(reply, row)
+        assert SECRET not in reply.text
 
 
 def test_a_row_of_a_request_does_not_tell_which_files_exist(server: str, own: Path) -> None:
     def answer(path: Path) -> int:
-        job = {"conversations": [{"messages": TALK, "policy": str(path)}], "metrics": ["turn_count"]}
+        job = {
+            "kind": "evaluation",
+            "conversations": [{"messages": TALK, "policy": str(path)}],
+            "metrics": ["turn_count"],
+        }
         return send("POST", f"{server}/api/v1/jobs", job).status
 
     (own / "there").write_text("x")
