@@ -167,7 +167,7 @@ class Entries:
         return "accepted" if answer.status == 202 else "refused"
 
     def form_of(self, size: int) -> Outcome:
-        """Send a form of so many bytes: a field that is empty many times over."""
+        """Send a form of this many bytes: a field that is empty many times over."""
         known = {**fields(get(f"{self.url}/runs/{self.base}")), "title": "x", "notes": ""}
         filler = size - len(urlencode(known))
         answer = submit(f"{self.url}/runs/{self.base}/remarks", {**known, "notes": "x" * filler})
@@ -397,7 +397,7 @@ def submitted(entries: Entries, count: int, attempt: Callable[[Store, Path], Out
 
 
 def waiting(entries: Entries, size: int) -> Outcome:
-    """Submit the last of so many jobs of one user."""
+    """Submit the last of this many jobs of one user."""
 
     def submit_another(store: Store, folder: Path) -> Outcome:
         jobs = Jobs(store, ServerPolicy(folder))
@@ -415,7 +415,7 @@ def waiting(entries: Entries, size: int) -> Outcome:
 
 
 def claimed(entries: Entries, size: int) -> Outcome:
-    """Claim so many jobs of one user at a time."""
+    """Claim this many jobs of one user at a time."""
 
     def claim_all(store: Store, folder: Path) -> Outcome:
         by = Claimant("server", str(folder), 1000, user_limit=VALUES["server.job_work.MAX_AT_ONCE_FOR_USER"])
@@ -564,7 +564,7 @@ def searches(app: Any) -> FairShare:
 
 
 def open_sessions(entries: Entries, number: int) -> Outcome:
-    """Return whether so many sessions of one token are open at a time."""
+    """Return whether this many sessions of one token are open at a time."""
     with Store.open(str(entries.folder / "store.db")) as store:
         begun = [store.sessions.begin(digest_of(f"viva_{number}")) for _ in range(number)]
         return "accepted" if all(map(store.sessions.token_digest, begun)) else "error"
@@ -613,7 +613,7 @@ def unpacking(members: int) -> Outcome:
 
 
 def kept_bytes(size: int) -> Outcome:
-    """Take two spans that have so many bytes as they are kept."""
+    """Take two spans that have this many bytes as they are kept."""
 
     def spans(texts: list[str]) -> Taken:
         listed = [{"traceId": "a", "spanId": str(n), "name": text} for n, text in enumerate(texts)]
@@ -628,7 +628,7 @@ def kept_bytes(size: int) -> Outcome:
 
 
 def spans_of_bundle(size: int) -> Outcome:
-    """Begin a bundle of so many spans in `viva watch`."""
+    """Begin a bundle of this many spans in `viva watch`."""
 
     def span(number: int) -> Arrival:
         return Arrival(Member(Place(Path("x"), 1), None, "t", identity=str(number)), b"", is_own=False)
@@ -642,7 +642,7 @@ def spans_of_bundle(size: int) -> Outcome:
 
 
 def lines_of_talk(size: int) -> Outcome:
-    """Compare a call with so many lines of talk."""
+    """Compare a call with this many lines of talk."""
     lines = Lines()
     for number in range(size):
         lines.keep(Line([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": str(number)}]))
@@ -651,7 +651,7 @@ def lines_of_talk(size: int) -> Outcome:
 
 
 def copies(size: int) -> Outcome:
-    """Make so many answers in a call that looked something up."""
+    """Make this many answers in a call that looked something up."""
     made = [{"role": "assistant", "content": str(number)} for number in range(size)]
     given = [{"role": "user", "content": "Hi"}]
     messages = assembled([Step("t", "m", kind="model", given=given, made=made, passages=["p"])], Loss()).messages
@@ -830,12 +830,12 @@ TRIES: dict[str, tuple[Try, ...]] = {
 
 
 def _terms(count: int) -> str:
-    """Return a search with so many operators."""
+    """Return a search with this many operators."""
     return "+".join(["role:user", *(f"after:2020-01-{day:02}" for day in range(1, count))])
 
 
 def _items(steps: int) -> int:
-    """Return how many items take so many steps: one each, one for `items`, and one for 16 of them."""
+    """Return how many items take this many steps: one each, one for `items`, and one for 16 of them."""
     return next(n for n in range(steps, 0, -1) if n + 1 + n // 16 <= steps)
 
 
