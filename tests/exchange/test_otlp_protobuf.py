@@ -100,7 +100,7 @@ def test_values_that_are_nested_too_deeply_are_refused() -> None:
         (b"\x0a", "a number is cut off"),
         (b"\x0a\x05ab", "a field of 5 bytes is cut off after 2"),
         (b"\xff" * 11, "more than 10 bytes"),
-        (b"\x08\x01", "field 1 of a traces has wire type 0, and not 2"),
+        (b"\x08\x01", "field 1 of a traces has wire type 0, expected 2"),
         (b"\x0b", "field 1 of a traces has wire type 3"),
         (b"\x13", "no wire type 3"),
     ],

@@ -174,7 +174,7 @@ async def test_a_weighted_mean_leaves_out_what_is_skipped_and_needs_the_rest() -
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf")])
 def test_a_weight_is_above_zero(weight: float) -> None:
-    with pytest.raises(UsageError, match="a weight is a number above 0; good has"):
+    with pytest.raises(UsageError, match="a weight must be a number above 0; good has"):
         Weighted({good(): weight})
 
 

@@ -211,7 +211,7 @@ def test_a_metric_that_judges_in_a_way_of_its_own_cannot_be_joined() -> None:
         async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> Any:
             return await super().aevaluate_conversation(evaluation_input)
 
-    with pytest.raises(UsageError, match="safety judges in a way of its own"):
+    with pytest.raises(UsageError, match="safety has its own judging steps"):
         JointJudge([Own()])
 
 
@@ -289,7 +289,7 @@ def test_nothing_is_taken_from_an_answer_that_was_withheld() -> None:
 
 def test_a_metric_that_takes_several_votes_cannot_be_joined() -> None:
     critic = AspectCritic(ScriptedModel([]), definition="It is polite.", strictness=3, settings={"temperature": 0})
-    with pytest.raises(UsageError, match="aspect_critic judges in a way of its own"):
+    with pytest.raises(UsageError, match="aspect_critic has its own judging steps"):
         JointJudge([critic, "safety"], ScriptedModel([]))
 
 

@@ -343,7 +343,7 @@ def test_compositions_of_whole_judgements_can_be_streamed_and_others_are_refused
     stream.feed(*talk(1))
     assert stream.finish()["all_of"].score is True
     turns = SafetyMetric(ScriptedModel([]), scope="turn")
-    with pytest.raises(UsageError, match="for safety judges by turn; give safety itself"):
+    with pytest.raises(UsageError, match="because safety judges by turn; use safety directly"):
         StreamingEvaluator([AllOf(Panel(turns, votes=2, name="jury"))])
 
 

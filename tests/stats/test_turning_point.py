@@ -158,5 +158,5 @@ def test_a_fixed_design_shows_the_same_with_equally_many_at_each_place() -> None
 
 
 def test_there_is_nothing_to_find_without_turns() -> None:
-    with pytest.raises(ValueError, match="no place"):
+    with pytest.raises(ValueError, match="without turns"):
         fall([])

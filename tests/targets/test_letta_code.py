@@ -133,7 +133,7 @@ async def test_it_works_in_the_folder_of_its_model_and_a_text_may_name_it(play: 
 
 async def test_a_folder_that_cannot_be_made_is_a_mistake_in_the_suite(play: Play, script: Path) -> None:
     (script.parent / "out").write_text("a file")
-    with pytest.raises(UsageError, match=r"working_dir .*out/gpt cannot be made"):
+    with pytest.raises(UsageError, match=r"working_dir .*out/gpt cannot be created"):
         async with play([INIT, DONE], working_dir="out/{model}"):
             pass
 

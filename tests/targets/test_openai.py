@@ -154,5 +154,5 @@ async def test_sixty_four_at_once_use_sixty_four_connections_again_and_again(ser
 def test_what_cannot_work_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="base_url: 'localhost' is not a web address"):
         OpenAITarget("bot", "localhost", "m-1")
-    with pytest.raises(UsageError, match="bot: 'stream' is not a setting"):
+    with pytest.raises(UsageError, match="bot: 'stream' cannot be set"):
         OpenAITarget("bot", "http://localhost/v1", "m-1", settings={"stream": True})

@@ -82,7 +82,7 @@ def test_categories_need_an_order_and_those_that_pass() -> None:
 FAILING: list[tuple[Callable[[MultiTurnEvaluationInput], Any], str]] = [
     (lambda _: 1 / 0, "fails on a small conversation: ZeroDivisionError: division by zero."),
     (lambda _: {"score": 1}, "fails on a small conversation: brevity returned a dict, not a MetricResult."),
-    (lambda _: MetricResult(score=7.0), "fails on a small conversation: brevity gave 7.0, which is not a score"),
+    (lambda _: MetricResult(score=7.0), "fails on a small conversation: brevity returned 7.0"),
     (
         share_of_short_replies,
         "fails on a conversation without a reply: ZeroDivisionError: division by zero. Return self.skipped(",

@@ -85,7 +85,7 @@ def test_the_defects_are_those_that_the_metrics_are_there_to_see() -> None:
 
 
 def test_a_row_without_a_recording_is_refused() -> None:
-    with pytest.raises(UsageError, match="sample 1, 'x', is no recorded conversation"):
+    with pytest.raises(UsageError, match="sample 1, 'x', is not a recorded conversation"):
         list(recorded([Sample(id="x", input="Hi")]))
 
 

@@ -92,5 +92,5 @@ def test_what_a_malformed_answer_used_stays_in_the_failure() -> None:
 
 @pytest.mark.parametrize("key", ["model", "messages", "stream", "tools", "n", "response_format"])
 def test_a_part_of_the_request_is_not_a_setting(key: str) -> None:
-    with pytest.raises(UsageError, match=f"bot: '{key}' is not a setting"):
+    with pytest.raises(UsageError, match=f"bot: '{key}' cannot be set"):
         checked_settings({key: 1}, "bot")

@@ -109,7 +109,7 @@ def test_the_plot_has_a_mark_for_each_place_that_was_tried_and_for_the_end(
     plot = fork_plot(found)
     assert [one.run for one in plot.marks if one.kind == "bad"] == ["turn 2"]
     assert len(plot.marks) == 1 + sum(one.share is not None for one in found.places)
-    assert [name for _, name in plot.dates] == ["1", "2", "3", "as held"]
+    assert [name for _, name in plot.dates] == ["1", "2", "3", "original"]
     assert (plot.axis.low, plot.axis.high) == (0.0, 1.0)
 
 

@@ -96,7 +96,7 @@ async def test_grades_of_an_attempt_that_is_not_there_are_refused_and_the_others
     await writer.put(outcome(1))
     await writer.put_scores(AttemptKey("sample-9", "bot", 2), cases.scores(9), None)
     await writer.put(outcome(2))
-    with pytest.raises(StoreError, match=r"sample 'sample-9#3' \(bot\) is refused: the run has no such attempt"):
+    with pytest.raises(StoreError, match=r"sample 'sample-9#3' \(bot\) was rejected: the run has no such attempt"):
         await writer.close()
     assert store.done(RUN) == {outcome(n).attempt.key for n in (1, 2)}
 

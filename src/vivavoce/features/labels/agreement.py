@@ -231,7 +231,7 @@ def _item_row(one: Item) -> list[str]:
 def people_markdown(found: PeopleAgreement | None) -> Iterator[str]:
     """Yield how far people agree as Markdown: a table of the figures, and one of the places where they do not."""
     if found is None:
-        yield "No place has labels of two people."
+        yield "No conversation or turn has labels of two people."
         return
     yield f"**{len(found.people)} people**: {', '.join(map(code, found.people))}"
     yield ""

@@ -22,7 +22,7 @@ def sampling_lines(summary: Summary) -> Iterator[str]:
     yield from estimate_lines(summary)
     if summary.attempts < sampling.drawn:
         so_far = f"{summary.attempts:,} of the {sampling.drawn:,} drawn are judged, from the beginning of the file"
-        yield f"{so_far}: it may not be like the rest"
+        yield f"{so_far}: it may differ from the rest"
     else:
         yield f"for half the width: {_half(sampling, summary.graders)}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 AND (application_name = 'vivavoce' OR usename <> current_user)
 """
 """Connections of other processes; of those of another user, nobody may see the program."""
+
+CLOSING_SECONDS = 2.0
+"""How long a connection that a client has closed may be listed by PostgreSQL."""
 
 
 class StoreInUse(StoreError):
@@ -77,11 +81,20 @@ def check_unused(place: Place) -> None:
     if not is_postgresql(place):
         _check_file_unused(place)
         return
-    with _engine(place) as engine, engine.connect() as connection:
-        count = connection.execute(text(_OTHERS)).scalar_one()
+    with _engine(place) as engine:
+        count = _count_others(engine)
+        until = time.monotonic() + CLOSING_SECONDS
+        while count and time.monotonic() < until:
+            time.sleep(0.05)
+            count = _count_others(engine)
     if count:
         connections = "1 connection" if count == 1 else f"{count} connections"
         raise StoreInUse(f"{place}: other programs use this store ({connections}); stop all servers and runs first")
+
+
+def _count_others(engine: Engine) -> int:
+    with engine.connect() as connection:  # what a transaction sees of other connections does not change
+        return connection.execute(text(_OTHERS)).scalar_one()
 
 
 def _check_file_unused(place: Place) -> None:
