@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 from fastapi.routing import APIRoute
+from pydantic.fields import FieldInfo
 
-from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.api.quick_check import QuickCheck
+from vivavoce.server.api.strict import MAX_VALUES, StrictRoute
 from vivavoce.server.app import routers
 
 from ..live import get, send
@@ -31,3 +36,58 @@ def test_nothing_is_deleted_with_an_unknown_parameter(server: str) -> None:
     run = get(f"{server}/api/v1/runs/latest").json()["run"]["id"]
     assert send("DELETE", f"{server}/api/v1/runs/{run}?dry_run=true").status == 422
     assert get(f"{server}/api/v1/runs/{run}").status == 200
+
+
+TEST = {"kind": "test", "suite": "suite.yaml", "goal": "a refund"}
+MANY = 280_000
+WRONG: dict[str, dict[str, Any]] = {
+    "items": {"must": [1] * MANY},
+    "values": {"facts": {f"f{i}": 1 for i in range(MANY)}},
+    "keys": {f"k{i}": 1 for i in range(MANY)},
+    "keys of items": {"metrics": [{f"k{i}": 1 for i in range(2_800)}] * 100},
+    "objects": {"metrics": [{"metric": "goal", "name": 1}] * 90_000},
+}
+BODIES: dict[str, FieldInfo] = {
+    f"{route.methods} {route.path}": route.body_field.field_info
+    for route in ROUTES
+    if isinstance(route, APIRoute) and route.body_field is not None
+}
+JOBS = QuickCheck(BODIES["{'POST'} /api/v1/jobs"])
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_a_check_of_many_wrong_values_ends_at_the_first(wrong: dict[str, Any]) -> None:
+    body = {**TEST, **wrong}
+    began = time.process_time()
+    mistakes = JOBS.mistakes(body)
+    assert 1 <= len(mistakes) <= 10
+    assert time.process_time() - began < 0.05
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_every_route_with_a_body_has_a_quick_check(body: FieldInfo) -> None:
+    mistakes = QuickCheck(body).mistakes({f"k{i}": [i] * 5 for i in range(MAX_VALUES // 10)})
+    assert 1 <= len(mistakes) <= 20
+
+
+def test_a_quick_check_finds_nothing_wrong_with_a_right_body() -> None:
+    metrics = ["goal", {"metric": "goal", "name": "g", "config": {"steps": {str(i): i for i in range(1_000)}}}]
+    assert JOBS.mistakes({**TEST, "must": ["a"] * 1_000, "facts": {"a": "b"}, "metrics": metrics}) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ("items", "body.test.must.0: Input should be a valid string"),
+        ("values", "body.test.facts.f0: Input should be a valid string"),
+        ("keys", "body.test: 280,003 keys, most of them unknown"),
+    ],
+)
+def test_a_large_body_is_refused_for_its_first_wrong_value(server: str, wrong: str, place: str) -> None:
+    reply = send("POST", f"{server}/api/v1/jobs", {**TEST, **WRONG[wrong]})
+    assert (reply.status, reply.json()["detail"]) == (422, place)
+
+
+def test_a_small_body_is_refused_for_each_wrong_value(server: str) -> None:
+    reply = send("POST", f"{server}/api/v1/jobs", {**TEST, "must": [1, "a", 2]})
+    assert reply.json()["detail"].count("Input should be a valid string") == 2

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from fastapi import Request, Response
@@ -56,5 +57,9 @@ def on_invalid(request: Request, error: Exception) -> Response:
     """Answer a malformed request with the place and the problem, but never with its content."""
     del request
     assert isinstance(error, RequestValidationError)
-    wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10]]
-    return refused("; ".join(wrong), INVALID.status)
+    return refused(mistakes_in_line((mistake["loc"], mistake["msg"]) for mistake in error.errors()), INVALID.status)
+
+
+def mistakes_in_line(mistakes: Iterable[tuple[Iterable[int | str], str]]) -> str:
+    """Return the places and the problems of the first ten mistakes of a request in one line."""
+    return "; ".join(f"{'.'.join(map(str, place))}: {problem}" for place, problem in islice(mistakes, 10))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
+from functools import cache, partial
 from typing import Any, cast
 
 from anyio import to_thread
@@ -15,6 +16,8 @@ from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import did_you_mean
 from vivavoce.records.score import shorten
 from vivavoce.server.access import reading_once
+from vivavoce.server.api.answers import mistakes_in_line
+from vivavoce.server.api.quick_check import QuickCheck
 
 LONGEST = 80
 """Characters of a name that an answer repeats."""
@@ -29,14 +32,26 @@ SMALL_BODY_BYTES = 10_000
 class StrictRequest(Request):
     """A request whose body must be unambiguous JSON."""
 
+    def __init__(self, request: Request, quick_check: Callable[[], QuickCheck | None]) -> None:
+        super().__init__(request.scope, request.receive)
+        self._quick_check = quick_check
+
     async def json(self) -> Any:
         """Return the body read.
 
         Raises:
-            HTTPException: the body is not such JSON.
+            HTTPException: the body is not such JSON, or it is large and has a wrong value.
         """
         body = await self.body()
-        return await to_thread.run_sync(_read, body) if len(body) > SMALL_BODY_BYTES else _read(body)
+        return await to_thread.run_sync(self._read_large, body) if len(body) > SMALL_BODY_BYTES else _read(body)
+
+    def _read_large(self, body: bytes) -> Any:
+        """Read a body, and refuse it for its first wrong value: the framework makes an error of each of them."""
+        value = _read(body)
+        check = self._quick_check()
+        if check is not None and (mistakes := check.mistakes(value)):
+            raise HTTPException(422, mistakes_in_line((("body", *place), problem) for place, problem in mistakes))
+        return value
 
 
 def _read(body: bytes) -> Any:
@@ -83,14 +98,20 @@ class StrictRoute(APIRoute):
             for name in _names(query_param.alias, query_param.field_info.annotation)
         }
 
+        quick_check = cache(partial(_quick_check, self))
+
         async def strictly(request: Request) -> Response:
             for name in request.query_params:
                 if name not in known:
                     hint = did_you_mean(name, known) or "; this route has none" * (not known)
                     raise HTTPException(422, f"query: no parameter '{shorten(name, LONGEST)}'{hint}")
-            return await handle(StrictRequest(request.scope, request.receive))
+            return await handle(StrictRequest(request, quick_check))
 
         return strictly
+
+
+def _quick_check(route: APIRoute) -> QuickCheck | None:
+    return None if route.body_field is None else QuickCheck(route.body_field.field_info)
 
 
 def _names(alias: str, kind: object) -> list[str]:
