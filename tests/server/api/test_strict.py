@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -57,11 +56,7 @@ JOBS = QuickCheck(BODIES["{'POST'} /api/v1/jobs"])
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_a_check_of_many_wrong_values_ends_at_the_first(wrong: dict[str, Any]) -> None:
-    body = {**TEST, **wrong}
-    began = time.process_time()
-    mistakes = JOBS.mistakes(body)
-    assert 1 <= len(mistakes) <= 10
-    assert time.process_time() - began < 0.05
+    assert 1 <= len(JOBS.mistakes({**TEST, **wrong})) <= 10
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
