@@ -4,11 +4,13 @@ import html
 import json
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from faults.servers import soon
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
@@ -72,11 +74,11 @@ def test_a_job_shows_what_is_said_at_this_moment_and_what_is_over(url: str, work
     with LoopbackServer(bot) as target:
         record = submit(url, slow_suite(workspace, target, rows=3))
         gate.asked.wait(30)
-        text = get(f"{url}/jobs/{record.id}").text
+        read = partial(get, f"{url}/jobs/{record.id}")
+        soon(lambda: Elements(read().text).having("data-sample") == ["s0", "s1"])
+        page = Elements(read().text)
         gate.open.set()
         over = ended(url, record.id)
-    page = Elements(text)
-    assert page.having("data-sample") == ["s0", "s1"]
     assert "said 1.00" in page.text
     assert any(href.startswith(f"/runs/{over.run}/samples/s0?trial=1&") for href in page.having("href"))
     assert [f"/api/v1/jobs/{record.id}/events"] == page.having("data-events")
