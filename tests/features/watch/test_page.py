@@ -78,7 +78,7 @@ def test_a_watch_that_is_not_heard_of_is_noted(empty: Store, url: str) -> None:
 def test_hostile_texts_stay_text(empty: Store, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     for at, text in enumerate(TEXTS):
-        judge(empty, monkeypatch, [(text, now - 5, bad(text))], name=text, run=f"r{at}")
+        judge(empty, monkeypatch, [(text, now - 5 + at / 100, bad(text))], name=text, run=f"r{at}")
         used = spending(max_calls=3).model_copy(update={"run": text})
         reason = Reason(verdict="fail", code="sentence", graders={text: 1.0}, text=text)
         told(
