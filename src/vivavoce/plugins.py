@@ -184,7 +184,7 @@ def check_may_name_file() -> None:
         UsageError: it came over HTTP.
     """
     if not may_name_file():
-        raise UsageError("a request cannot name a file")
+        raise UsageError("a request cannot name a file; send its content")
 
 
 def load_object(reference: str, base: Path) -> Any:

@@ -54,6 +54,15 @@ def test_a_metric_of_a_request_runs_no_file(server: str, own: Path) -> None:
     assert not (own / "ran").exists()
 
 
+def test_a_test_of_a_request_runs_no_file(server: str, own: Path, workspace: Path) -> None:
+    code = f"{own / 'own.py'}:f"
+    for config in ({"extractor": code}, {"extractor_config": {"a": 1}}):
+        test = {"kind": "test", "suite": "suites/refunds.yaml", "goal": "a refund"}
+        reply = send("POST", f"{server}/api/v1/jobs", {**test, "metrics": [{"metric": "contains", "config": config}]})
+        assert (reply.status, "belongs next to config" in reply.text) == (422, True), reply.text
+    assert not (own / "ran").exists()
+
+
 def test_an_assertion_of_a_request_runs_no_file(server: str, own: Path) -> None:
     code = f"{own / 'own.py'}:f"
     for assertion in (*metrics(own), {"contains": "x", "extractor": code}, {"python": code}, {"function": code}):

@@ -292,8 +292,9 @@ LOCAL = "local"
 
 def reaches_out(config: Mapping[str, Any]) -> str | None:
     """Return an option that names a file or an address, None where all are data."""
-    if "prompt_path" in config:
-        return "prompt_path"
+    for option in ("prompt_path", "extractor", "extractor_config"):
+        if option in config:
+            return option
     return "embedder" if config.get("embedder", LOCAL) != LOCAL else None
 
 

@@ -13,13 +13,13 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.penelope.strategies import strategies
+from vivavoce.plugins import without_files
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Listener, Run
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
-from vivavoce.samples.row import PATHS
 from vivavoce.samples.rows import check_samples
 from vivavoce.server.demo import Release, demo_suite
 from vivavoce.server.job_record import JobRecord
@@ -298,10 +298,9 @@ def _check_rows(rows: Sequence[dict[str, Any]]) -> None:
     Raises:
         UsageError: with every one of them.
     """
-    for number, row in enumerate(rows):
-        if any(name in row for name in PATHS):
-            raise UsageError(f"conversation {number}: a request cannot name a file")
-    if check_samples(rows).recorded < len(rows):
+    with without_files():
+        recorded = check_samples(rows).recorded
+    if recorded < len(rows):
         raise UsageError("a conversation has no 'messages'")
 
 

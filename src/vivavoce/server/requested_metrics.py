@@ -210,6 +210,8 @@ def _check_options(one: RequestedMetric) -> None:
     option = reaches_out(one.config)
     if option == "prompt_path":
         raise UsageError(f"metric '{one.metric}': a request cannot name a file; send the prompt itself")
+    if option in ("extractor", "extractor_config"):
+        raise UsageError(f"metric '{one.metric}': {option} belongs next to config, not in it")
     if option == "embedder":
         raise UsageError(f"metric '{one.metric}': a request can use only the embedder '{LOCAL}'")
 

@@ -139,14 +139,18 @@ WRONG: Sequence[tuple[str, dict[str, Any], str]] = [
     ("evaluate", {"metrics": ["refusal"], "messages": [{"role": "x"}]}, "role"),
     ("evaluate", {"metrics": [], "messages": SAID}, "metrics"),
     ("evaluate", {"metrics": ["/etc/passwd:x"], "messages": SAID}, "metric"),
+    *(
+        ("evaluate", {"metrics": ["refusal"], "messages": SAID, "known": known}, "cannot name a file")
+        for known in (
+            {"rubric_path": "/etc/passwd"},
+            {"test_configuration": {"policy_path": "/etc/passwd"}},
+            {"prompt": {"policy_path": "/etc/passwd", "content": ""}},
+        )
+    ),
     (
         "evaluate",
-        {
-            "metrics": ["refusal"],
-            "messages": SAID,
-            "known": {"rubric_path": "/etc/passwd"},
-        },
-        "names a file",
+        {"metrics": [{"metric": "contains", "config": {"extractor": "/etc/own.py:f"}}], "messages": SAID},
+        "extractor belongs next to config",
     ),
 ]
 

@@ -20,6 +20,7 @@ from vivavoce.messages import describe
 from vivavoce.metrics.evaluation import evaluate_input
 from vivavoce.metrics.stored_conversation import input_of, stored_attempt
 from vivavoce.metrics.types import metric_input
+from vivavoce.plugins import without_files
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import Score, conversation_name
 from vivavoce.report.compare import compare
@@ -28,7 +29,6 @@ from vivavoce.report.transcript import words_of
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.given import given_sample
-from vivavoce.samples.row import PATHS
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, as_named, check_graders, check_metrics
 from vivavoce.store.browse.filter import parse_filter
@@ -127,9 +127,10 @@ class StoreTools:
             _, attempt = stored_attempt(self.store, f"{run}/{name}")
             found = input_of(attempt)
         else:
-            row = given_sample(self._row(messages, known))
+            with without_files():
+                row = given_sample(self._row(messages, known))
             found = metric_input(row, row.messages or [], [])
-        with redirect_stdout(sys.stderr):  # standard output belongs to the protocol
+        with redirect_stdout(sys.stderr), without_files():  # standard output belongs to the protocol
             report = await evaluate_input(found, as_named(named), model, close=True)
         return _plain({"results": dict(report), "all_passed": report.all_passed, "usage": report.usage})
 
@@ -144,7 +145,7 @@ class StoreTools:
         """Measure a conversation with metrics as `evaluate` does, and keep it with its scores as a run of the store."""
         named, model = self._named(metrics), self.policy.judge(judge)
         row = self._row(messages, known)
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), without_files():
             result = await aevaluate([row], as_named(named), model=model, name=name, store=self.store.place)
         return self._ended(result)
 
@@ -176,13 +177,10 @@ class StoreTools:
         return named
 
     def _row(self, messages: Sequence[Data], known: Data | None) -> Data:
-        """Return a conversation as a row of a dataset; a row of a client names no file."""
+        """Return a conversation as a row of a dataset."""
         if not messages:
             raise UsageError("messages: the conversation is empty")
-        given: Data = known or {}
-        if named := [key for key in PATHS if key in given]:
-            raise UsageError(f"known: '{named[0]}' names a file; send its content")
-        return {"id": "conversation", **given, "messages": list(messages)}
+        return {"id": "conversation", **(known or {}), "messages": list(messages)}
 
     def _ended(self, result: RunResult) -> Data:
         summary = GradedRun(self.store, result.run, result.grading).summary()
