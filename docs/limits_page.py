@@ -67,6 +67,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit(_SCHEMAS, "MAX_SCHEMA_NODES", "values", "values of a schema, at all levels"),
         Limit(_SCHEMAS, "MAX_SCHEMA_DEPTH", "levels", "levels of a schema"),
         Limit(_SCHEMAS, "MAX_SCHEMA_CHARS", "characters", "a schema as JSON"),
+        Limit(_SCHEMAS, "MAX_PATTERN_PARTS", "parts", "parts of all its patterns once `{1000}` is written out"),
         Limit(_CHECKS, "MAX_STEPS", "steps", "keywords that one check evaluates, what they read, and mistakes", _ERROR),
         Limit(_CHECKS, "MAX_REFERENCES", "references", "`$ref` followed one inside another", _ERROR),
     ),

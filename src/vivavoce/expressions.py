@@ -68,7 +68,7 @@ class Expression:
         if len(shown or text) > MAX_PATTERN_CHARS:
             size = f"{len(shown or text):,} characters, at most {MAX_PATTERN_CHARS:,} allowed"
             raise UsageError(f"the regular expression '{(shown or text)[:40]}…' has {size}")
-        if _repeated_parts(text) > MAX_REPEATED_PARTS:
+        if repeated_parts(text) > MAX_REPEATED_PARTS:
             size = f"more than {MAX_REPEATED_PARTS:,} parts after its counts such as {{1000}} are written out"
             raise UsageError(f"the regular expression '{(shown or text)[:40]}' has {size}")
         self.text = text if shown is None else shown
@@ -80,6 +80,8 @@ class Expression:
                 self._pattern: Any = regex.compile(text)
         except UsageError:
             raise
+        except MemoryError:
+            raise UsageError(f"the regular expression '{self.text[:40]}' needs more memory than there is") from None
         except Exception as error:  # the compiler raises many kinds: regex.error, ValueError for flags, OverflowError
             raise UsageError(f"'{self.text}' is not a regular expression: {error}") from error
         self.groups: int = self._pattern.groups
@@ -176,13 +178,11 @@ class Expression:
         return search(timeout=seconds)
 
 
-def _repeated_parts(pattern: str) -> int:
+def repeated_parts(pattern: str) -> int:
     """Return at least as many parts as a pattern has once its counts are written out."""
     counts = [int(count[:9]) for count in _COUNT.findall(pattern)]
-    if len(pattern) * prod(max(count, 1) for count in counts) <= MAX_REPEATED_PARTS:
-        return len(pattern)
-    if _COMMENTS.search(pattern):  # a bracket in a comment is not a set: only the compiler can tell
-        return MAX_REPEATED_PARTS + 1
+    if not counts or _COMMENTS.search(pattern):  # a bracket in a comment is not a set: only the compiler can tell
+        return len(pattern) * prod(max(count, 1) for count in counts)
     totals, part = [0], 0  # the parts in each open group, and those of the last part, which a count would repeat
     for token in _PARTS.finditer(pattern):
         if token["count"]:

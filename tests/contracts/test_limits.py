@@ -675,6 +675,14 @@ TRIES: dict[str, tuple[Try, ...]] = {
         lambda size: json.loads('{"not":' * (size - 1) + "{}" + "}" * (size - 1))
     )[:1],  # a suite may be nested less deep
     "models.json_schema.MAX_SCHEMA_CHARS": schema(lambda size: {"const": "x" * (size - len('{"const": ""}'))}),
+    "models.json_schema.MAX_PATTERN_PARTS": schema(
+        lambda size: {
+            "type": "object",
+            "patternProperties": {
+                f"{letter}{{{size // 3 + (size % 3 if letter == 'x' else 0)}}}": {"type": "string"} for letter in "xyz"
+            },
+        }
+    ),
     "models.schema_check.MAX_STEPS": (
         lambda _, size: checked({"type": "array", "items": {"minimum": 0}}, [1] * _items(size - 1)),
         lambda entries, size: entries.evaluate(

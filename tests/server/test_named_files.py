@@ -37,9 +37,6 @@ def metrics(own: Path) -> list[dict[str, Any]]:
         {"metric": "contains", "config": {"extractor": code}},
         {"metric": "contains", "extractor": code},
         {"metric": code},
-        {"metric": "composition", "config": {"metrics": [contains]}},
-        {"metric": "panel", "config": {"metric": contains}},
-        {"metric": "panel", "config": {"metrics": [contains]}},
         {"metric": "rule", "config": {"extractor": code}},
         {"metric": "exact_match", "config": options},
     ]

@@ -98,12 +98,12 @@ def without_markup(text: str) -> str:
 
     Only marks that come in pairs around words are markup: `2*3*4`, `snake_case`, and `*args` stay as they are.
     """
-    return _Rendering(text, _markup).shown
+    return _Rendering(text, _markup).visible_text
 
 
 def shown_text(text: str) -> str:
     """Return what a text states where Markdown and HTML are shown: without markup, and without struck words."""
-    return _Rendering(text, _visible_marks).shown
+    return _Rendering(text, _visible_marks).visible_text
 
 
 class QuotedText:
@@ -213,7 +213,7 @@ class _Rendering:
         self._text = text
 
     @property
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         """The text as it is shown."""
         if not self.marks:
             return self._text
@@ -222,7 +222,7 @@ class _Rendering:
     @cached_property
     def folded(self) -> FoldedText:
         """The text as it is shown, folded."""
-        return FoldedText(self.shown)
+        return FoldedText(self.visible_text)
 
     def original(self, span: Span) -> Span:
         """Return the place in the text of a part of what is shown."""
@@ -261,7 +261,7 @@ class _Rendering:
 @lru_cache(maxsize=4096)
 def _plain_parts(parts: tuple[str, ...], reader: _Reader) -> tuple[str, ...]:
     """Return the parts of a quote as they would be shown, and nothing where that has no word."""
-    shown = (_strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), reader).shown) for part in parts)
+    shown = (_strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), reader).visible_text) for part in parts)
     plain = tuple(part for part in shown if part)
     return plain if any(map(_has_word, plain)) else ()
 

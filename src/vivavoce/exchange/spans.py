@@ -237,7 +237,7 @@ def _row_of_a_table(row: Row) -> Row:
 
 
 def flat(value: Any) -> Row:
-    """Return attributes by their whole names, of which parts may be nested objects or lists of such.
+    """Return attributes by their whole names; parts of them may be nested objects or lists of such.
 
     Those with a longer name than MAX_NAME_CHARS are left out: each value below a long name repeats it.
     """

@@ -15,7 +15,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import Expression
+from vivavoce.expressions import Expression, repeated_parts
 from vivavoce.models.schema_check import KEYWORDS, Program, best_mistake
 from vivavoce.models.schema_texts import FORMATS, schema_pattern
 from vivavoce.work_time import counted_work
@@ -28,6 +28,9 @@ MAX_SCHEMA_DEPTH = 100
 
 MAX_SCHEMA_CHARS = 500_000
 """Characters of a schema as JSON."""
+
+MAX_PATTERN_PARTS = 200_000
+"""Parts of all patterns of a schema once their counts are written out: each costs memory."""
 
 _MAX_CACHED_CHARS = 50_000
 _MAX_REFERENCE_CHARS = 100
@@ -384,7 +387,12 @@ def _target(reference: str, root: dict[str, Any], targets: Mapping[str, Any]) ->
 def _expressions(places: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, Expression]]:
     """Yield the patterns of a schema and of its parts, each with its expression."""
     patterns = (text for part in places.values() for text in (part.get("pattern"), *part.get("patternProperties", ())))
+    parts = 0
     for text in dict.fromkeys(text for text in patterns if text is not None):
+        parts += repeated_parts(text)
+        if parts > MAX_PATTERN_PARTS:
+            written_out = f"more than {MAX_PATTERN_PARTS:,} parts after counts such as {{1000}} are written out"
+            raise UsageError(f"the patterns of the JSON schema have {written_out}")
         try:
             yield text, schema_pattern(text)
         except UsageError as error:

@@ -128,7 +128,7 @@ class CallsCovered(BaseModel):
 
 
 MOST_EXAMPLES = 5
-"""Recorded calls that were not made, of which this many are named."""
+"""How many recorded calls that were not made are named."""
 
 
 class RecordedGrade(BaseModel):

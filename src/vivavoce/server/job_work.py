@@ -52,7 +52,7 @@ OBEY_SECONDS = 1.0
 TURN = 0.5
 """Seconds between two looks at the store."""
 
-REMEMBERED = 100
+REMEMBERED = 10
 """Jobs that have ended here and are still shown from memory."""
 
 STOPPED = "the server stopped; the job continues when the server is started again"

@@ -121,7 +121,7 @@ class Store:
         "Pages that people keep under a name.",
     )
     webhooks: Part[Webhooks] = Part(
-        "vivavoce.store.webhooks:Webhooks", "Addresses that are told of events, and what was sent to them."
+        "vivavoce.store.webhooks:Webhooks", "Addresses that receive events, and what was sent to them."
     )
     comments: Part[Comments] = Part(
         "vivavoce.store.comments:Comments", "Comments of people on conversations and turns."

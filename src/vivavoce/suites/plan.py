@@ -66,7 +66,7 @@ class Sampler(Protocol):
         """Return what was drawn, the same for the same `dataset`, a hash; None where all are to be judged.
 
         Raises:
-            UsageError: no conversation has what they are told apart by.
+            UsageError: no conversation has what they are distinguished by.
         """
         ...
 

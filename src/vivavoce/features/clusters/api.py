@@ -40,7 +40,7 @@ async def clusters(
 ) -> Response:
     """Group the failures of a run, the clusters with the most conversations first; no model is asked."""
     named_by = naming_judge(request.app.state.policy, judge)
-    found = await _found(request, run, grader, grading)
+    found = await _load_clusters(request, run, grader, grading)
     store = cast("Store", request.app.state.store)
     return await to_thread.run_sync(lambda: answer(with_kept_names(store, found, named_by)))
 
@@ -49,9 +49,9 @@ async def clusters(
 async def name(request: Request, run: RunName, body: ClustersToName) -> Response:
     """Have a judge name the clusters of a run, and return them; its answer is kept, and the groups stay as they are."""
     judge = naming_judge(request.app.state.policy, body.judge)
-    found = await _found(request, run, body.grader, body.grading)
+    found = await _load_clusters(request, run, body.grader, body.grading)
     return answer(await ask_for_names(request, found, judge))
 
 
-async def _found(request: Request, run: str, grader: str | None, grading: str | None) -> Clusters:
+async def _load_clusters(request: Request, run: str, grader: str | None, grading: str | None) -> Clusters:
     return (await cluster_cache(request).find_in_turn(request, run, grading, grader)).report

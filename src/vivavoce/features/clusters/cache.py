@@ -65,7 +65,7 @@ class ClusterCache:
 
         def look_up() -> tuple[Grading, Found | None]:
             graded = store.grading(store.run(run).id, grading)
-            return graded, self._known(_key(store, graded, grader))
+            return graded, self._get(_key(store, graded, grader))
 
         graded, clusters = await to_thread.run_sync(look_up)
         if clusters is not None:
@@ -83,7 +83,7 @@ class ClusterCache:
         with self._lock:
             searching = self._searching.setdefault(key, threading.Lock())
         with searching:
-            if (cached := self._known(key)) is not None:
+            if (cached := self._get(key)) is not None:
                 return cached
             clusters = find_clusters(store, grading, grader=grader)
             with self._lock:
@@ -92,7 +92,7 @@ class ClusterCache:
                     self._cache.popitem(last=False)
             return clusters
 
-    def _known(self, key: _Key) -> Found | None:
+    def _get(self, key: _Key) -> Found | None:
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)

@@ -52,7 +52,7 @@ async def clusters(
     judge: str | None = None,
 ) -> Response:
     """Show the clusters of a run, a page at a time; the filters are in the address."""
-    return await _shown(request, _Choice(run, grader or None, kind or None, part, grading, judge or None))
+    return await _show(request, _Choice(run, grader or None, kind or None, part, grading, judge or None))
 
 
 @router.post("/runs/{run}/clusters")
@@ -61,10 +61,10 @@ async def name(request: Request, run: str, form: Form) -> Response:
     given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
     choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
     judge = naming_judge(request.app.state.policy, choice.judge)
-    found = await _found(request, choice.run, choice.grading, choice.grader)
+    found = await _load_clusters(request, choice.run, choice.grading, choice.grader)
     named = await ask_for_names(request, found, judge)
     if named.naming is not None and named.naming.notes:
-        return await _shown(request, choice, named)
+        return await _show(request, choice, named)
     return RedirectResponse(clusters_page(found.run, **given), 303)
 
 
@@ -94,16 +94,16 @@ class _Choice:
     judge: str | None
 
 
-async def _found(request: Request, run: str, grading: str | None, grader: str | None = None) -> Clusters:
+async def _load_clusters(request: Request, run: str, grading: str | None, grader: str | None = None) -> Clusters:
     return (await cluster_cache(request).find_in_turn(request, run, grading, grader)).report
 
 
-async def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
+async def _show(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
     """Return the page; `named` are clusters that just got their names."""
     if choice.kind and choice.kind not in KINDS:
         raise NotFound("kind", choice.kind, within="clusters", known=set(KINDS))
-    every = await _found(request, choice.run, choice.grading)
-    found = await _found(request, choice.run, choice.grading, choice.grader) if choice.grader else every
+    every = await _load_clusters(request, choice.run, choice.grading)
+    found = await _load_clusters(request, choice.run, choice.grading, choice.grader) if choice.grader else every
     return await to_thread.run_sync(lambda: _page_of(request, choice, every, found, named))
 
 

@@ -32,7 +32,7 @@ Bools = NDArray[np.bool_]
 class Figure:
     """One measure of agreement over `n` conversations, with its 95% interval; None where it cannot be computed.
 
-    `rater` is the same for one rater beside the others, `length` for the length of the last reply.
+    `rater` is the same for one rater next to the others, `length` for the length of the last reply.
     """
 
     name: str
@@ -191,7 +191,7 @@ def _bools(values: Sequence[bool]) -> Bools:
 
 def agreement_lines(found: Rated, figures: Sequence[Figure], items: Sequence[Item]) -> Iterator[str]:
     """Yield what was compared, a table of the measures, and one of the items of the judge's list."""
-    yield f"**{code(found.grader)} beside {code(f'labels.{found.label}')}**: {_counted(found)}"
+    yield f"**{code(found.grader)} beside {code(f'labels.{found.label}')}**: {_count_rated(found)}"
     yield ""
     heads = ["measure", "n", "value", "95% interval", "one rater", "length"]
     yield from table(heads, "lrrrrr", map(_figure_row, figures))
@@ -202,7 +202,7 @@ def agreement_lines(found: Rated, figures: Sequence[Figure], items: Sequence[Ite
     yield ""
 
 
-def _counted(found: Rated) -> str:
+def _count_rated(found: Rated) -> str:
     parts = [f"{count(len(found.cases), 'conversation')} compared"]
     if found.errors:
         kinds = ", ".join(f"{times} {code(kind)}" for kind, times in found.errors.most_common())

@@ -40,10 +40,10 @@ async def capture(request: Request, run: RunName, sample: str, trial: Trial, bod
     """
     processes: RequestProcesses = request.app.state.processes
     key = AttemptKey(sample, body.target or "", trial)
-    return await processes.run(user_of(request), partial(_captured, request, run, key, body))
+    return await processes.run(user_of(request), partial(_answer_with_row, request, run, key, body))
 
 
-def _captured(request: Request, run: str, key: AttemptKey, body: ToCapture) -> Response:
+def _answer_with_row(request: Request, run: str, key: AttemptKey, body: ToCapture) -> Response:
     """Answer with a row; personal data is searched for in all messages, which takes long in long ones."""
     found = captured_row(request, run, key, body.region)
     row = CapturedRow(row=found.row, cut=dict(found.cut), left_out=list(found.left_out))

@@ -30,10 +30,10 @@ PLACE = "captured.jsonl"
 async def capture(request: Request, form: Form) -> Response:
     """Show the row of a conversation, and add it to a file if the form names one."""
     processes: RequestProcesses = request.app.state.processes
-    return await processes.run(user_of(request), partial(_captured, request, form))
+    return await processes.run(user_of(request), partial(_show_row, request, form))
 
 
-def _captured(request: Request, form: Form) -> Response:
+def _show_row(request: Request, form: Form) -> Response:
     policy: ServerPolicy = request.app.state.policy
     key = AttemptKey(form.get("sample", ""), form.get("target", ""), index_of(form.get("trial", "1")))
     run = form.get("run", "")
@@ -42,7 +42,7 @@ def _captured(request: Request, form: Form) -> Response:
     if to:
         try:
             added = add_row(request, found, to)
-            done = f"{('Added to' if added.is_new else 'It already exists:')} {to}, as '{added.id}'."
+            done = f"{'Added to' if added.is_new else 'It already exists:'} {to}, as '{added.id}'."
         except UsageError as error:
             wrong, status = safe(str(error)), answered(error).status
     values: dict[str, object] = {

@@ -50,7 +50,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ShownExchange:
     """A score, and what was asked for it; with a `turn`, counted from 0, for the score of that turn."""
 
     run: Run
@@ -76,7 +76,7 @@ class _Asked:
 @router.get("/runs/{run}/exchange")
 async def exchange(request: Request, chosen: Annotated[Chosen, Depends()], call: Number = 1) -> Response:
     """Show the calls from number `call` on; without a proof, show why there are none."""
-    asked = await _asked(request, chosen)
+    asked = await _load_exchange(request, chosen)
     where, grading = (asked.run.id, asked.key, chosen.grader, asked.turn), chosen.grading
     calls, first = asked.exchange.calls, to_index(call)
 
@@ -115,7 +115,7 @@ async def text_of(
     request: Request, chosen: Annotated[Chosen, Depends()], call: Number = 1, message: Number | None = None
 ) -> Response:
     """Return a message of a request as text, or without its number the reply."""
-    calls = (await _asked(request, chosen)).exchange.calls
+    calls = (await _load_exchange(request, chosen)).exchange.calls
     if call > len(calls):
         raise NotFound("call", str(call), within="this exchange")
     one = calls[to_index(call)]
@@ -126,7 +126,7 @@ async def text_of(
     return plain_text(asked_text(one.messages[to_index(message)]))
 
 
-async def _asked(request: Request, chosen: Chosen) -> _Asked:
+async def _load_exchange(request: Request, chosen: Chosen) -> _ShownExchange:
     store = cast("Store", request.app.state.store)
     run = store.run(chosen.run)
     grading, trial = store.grading(run.id, chosen.grading), to_index(chosen.trial)
@@ -137,6 +137,8 @@ async def _asked(request: Request, chosen: Chosen) -> _Asked:
             made = await prove_judge_exchange(store, run, grading, outcome, chosen.grader)
             made = made.model_copy(update={"missing": request.app.state.policy.shown(made.missing)})
             turn = None if chosen.turn is None else to_index(chosen.turn)
-            return _Asked(run, grading, outcome, chosen.grader, turn, made if turn is None else made.about(turn))
+            return _ShownExchange(
+                run, grading, outcome, chosen.grader, turn, made if turn is None else made.about(turn)
+            )
     there = (one.attempt.key for one in outcomes)
     raise no_conversation(run.id, chosen.sample, chosen.target, trial, there)
