@@ -13,6 +13,7 @@ import pytest
 from vivavoce import extensions
 from vivavoce.cli.main import commands, full_name, panels, parts_of
 from vivavoce.extensions import PageSection, Plugins, PluginWarning, answers_of
+from vivavoce.features import FEATURES
 
 PLUGIN = """
 from vivavoce.extensions import Command, hookimpl
@@ -137,4 +138,4 @@ def test_a_plugin_with_a_wrong_section_is_switched_off_and_the_page_is_shown(
 def test_a_second_plugin_of_a_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(PluginWarning, match="'forks' is switched off: acme_six has the name of another plugin"):
         found = Plugins(frozenset(), {"forks": EntryPoint("forks", "acme_six", "vivavoce")})
-    assert found.names == list(extensions.FEATURES)
+    assert found.names == list(FEATURES)

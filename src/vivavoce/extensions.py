@@ -26,21 +26,8 @@ from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = (
-    "sampling",
-    "compare",
-    "trends",
-    "groups",
-    "labels",
-    "calibration",
-    "clusters",
-    "forks",
-    "mcp",
-    "realism",
-    "watch",
-    "publish",
-)
-"""The built-in plugins, in the order in which they are asked."""
+BUILTIN = "vivavoce.features"
+"""The module whose `FEATURES` are the built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
 HOOK_SECONDS = 10.0
@@ -196,9 +183,10 @@ class Plugins:
         self._additions: dict[tuple[str, ...], dict[str, Addition]] = {}
         self._lock = threading.RLock()
         self._manager.add_hookspecs(importlib.import_module("vivavoce.hookspecs"))
-        for name in FEATURES:
+        self._builtin: Mapping[str, Feature] = importlib.import_module(BUILTIN).FEATURES
+        for name, feature in self._builtin.items():
             if name not in without:
-                self._manager.register(importlib.import_module(f"vivavoce.features.{name}").FEATURE, name)
+                self._manager.register(feature, name)
         for name, point in sorted(installed.items()):
             if name not in without:
                 self._install(name, point)
@@ -217,9 +205,11 @@ class Plugins:
             others = [other for other in self._manager.get_plugins() if other is not plugin]
             caller = self._manager.subset_hook_caller(hook, others)
             try:
-                answers = caller(**arguments) if name in FEATURES else _in_time(lambda call=caller: call(**arguments))
+                answers = (
+                    caller(**arguments) if name in self._builtin else _in_time(lambda call=caller: call(**arguments))
+                )
             except Exception as error:
-                if name in FEATURES:
+                if name in self._builtin:
                     raise
                 self.switch_off(name, f"{hook}: {_reason(error)}")
                 continue

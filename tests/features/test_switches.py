@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from command_line import Viva
-from vivavoce.extensions import FEATURES, plugins
+from vivavoce.extensions import plugins
+from vivavoce.features import FEATURES
 from vivavoce.lazy_names import lazy
 
 CHECK = """
