@@ -200,10 +200,12 @@ def test_an_argument_that_could_multiply_the_work_is_refused(text: str) -> None:
         "{% for a in many %}" + "{{ '' if a }}" * 1_200 + "{% endfor %}",
         ("{{ pairs.items() | join('" + "x" * 100 + "') }}") * 20,
         "{{ letters | list | tojson }}",
+        "{% for a in many %}{{ (digits | string)[:1] }}{% endfor %}",
     ],
 )
 def test_work_is_counted_before_it_is_done(text: str) -> None:
     values = {"many": [""] * 90_000, "pairs": {str(number): "" for number in range(40_000)}, "letters": "a" * 3_000_000}
+    values |= {"digits": 10**1_000}
     with pytest.raises(TemplateTooLarge):
         render(text, **values)
 

@@ -33,6 +33,9 @@ CONTROL_TOKENS = (
     "<start_of_turn>",
     "</s>",
     "<bos>",
+    "<fim_prefix>",
+    "<file_sep>",
+    "<begin_of_text>",
 )
 
 
@@ -46,7 +49,7 @@ def test_control_tokens_of_chat_templates_are_escaped_in_what_models_read(token:
 
 
 @pytest.mark.parametrize(
-    "character", ["\u200b", "\u2060", "\ufeff", "\u202e", "\u00ad", "\u2028", "\x85", "\U000e0041"]
+    "character", ["\u200b", "\u2060", "\ufeff", "\u202e", "\u00ad", "\u2028", "\x85", "\u2800", "\U000e0041"]
 )
 def test_characters_that_nobody_sees_are_escaped_in_what_models_read(character: str) -> None:
     line = quoted(f"a{character}b")

@@ -184,9 +184,15 @@ class _Budget:
                 elif isinstance(item, list | tuple | set | frozenset | KeysView | ValuesView | ItemsView):
                     pending.append(cast("Iterable[object]", item))
                 else:
-                    chars += CHARS_OF_NUMBER
+                    chars += _chars_of_number(item)
         self.take_steps(chars // CHARS_PER_STEP)
         return chars
+
+
+def _chars_of_number(value: object) -> int:
+    """Return how many characters a number counts for: the work of writing one grows with the square of its digits."""
+    digits = value.bit_length() // 3 if isinstance(value, int) else 0
+    return CHARS_OF_NUMBER + digits**2 // CHARS_OF_NUMBER
 
 
 _budget: ContextVar[_Budget] = ContextVar("template_budget")

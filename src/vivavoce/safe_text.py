@@ -13,7 +13,7 @@ _CONTROL = re.compile(
 
 _UNSEEN = re.compile(
     "[\ud800-\udfff\u0085\u2028\u2029"
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800"
     "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
     "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
 )
@@ -24,7 +24,8 @@ Joiners between letters of other scripts and between emoji stay: they change how
 
 _TOKEN = re.compile(
     r"<(?=\||｜|<SYS>>|</SYS>>|/?(?:s|bos|eos|pad|unk|mask|sep|start_of_\w+|end_of_\w+|unused\d+|extra_id_\d+|reserved\w*"
-    r"|tool_\w+|think|thinking|im_start|im_end)>)"
+    r"|tool_\w+|think|thinking|im_start|im_end|fim_\w+|suf|mid|eot|file_sep|filename|repo_name|gh_stars|issue_\w+|commit_\w+"
+    r"|jupyter_\w+|empty_output|endoftext|begin_of_\w+)>)"
     r"|\[(?=/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|IMG|gMASK|CLS|SEP|MASK|PAD)\])",
     re.IGNORECASE,
 )

@@ -86,3 +86,10 @@ def test_a_large_body_is_refused_for_its_first_wrong_value(server: str, wrong: s
 def test_a_small_body_is_refused_for_each_wrong_value(server: str) -> None:
     reply = send("POST", f"{server}/api/v1/jobs", {**TEST, "must": [1, "a", 2]})
     assert reply.json()["detail"].count("Input should be a valid string") == 2
+
+
+@pytest.mark.parametrize("body", [{"kind": "x" * 1_000_000}, {"kind": "run", "x" * 1_000_000: 1}])
+def test_a_refusal_does_not_repeat_a_long_request(server: str, body: dict[str, object]) -> None:
+    reply = send("POST", f"{server}/api/v1/jobs", body)
+    assert reply.status == 422
+    assert len(reply.text) < 20_000

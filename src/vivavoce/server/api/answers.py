@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from vivavoce.errors import NotFound
+from vivavoce.records.score import shorten
 from vivavoce.report.strict_json import strict_json
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.replies import Problem
@@ -61,5 +62,7 @@ def on_invalid(request: Request, error: Exception) -> Response:
 
 
 def mistakes_in_line(mistakes: Iterable[tuple[Iterable[int | str], str]]) -> str:
-    """Return the places and the problems of the first ten mistakes of a request in one line."""
-    return "; ".join(f"{'.'.join(map(str, place))}: {problem}" for place, problem in islice(mistakes, 10))
+    """Return the places and the problems of the first ten mistakes of a request in one line, each cut if it is long."""
+    return "; ".join(
+        f"{shorten('.'.join(map(str, place)))}: {shorten(problem)}" for place, problem in islice(mistakes, 10)
+    )
