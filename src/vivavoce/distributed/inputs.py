@@ -65,7 +65,7 @@ def input_files(patterns: Iterable[str], rows: int = PART_ROWS) -> list[InputFil
         UsageError: no file fits a pattern, or one is neither Parquet nor JSONL.
         MissingExtra: pyarrow is not installed.
     """
-    found = {one.place: one for pattern in patterns for one in find_files(pattern)}
+    found = {file.place: file for pattern in patterns for file in find_files(pattern)}
     return [divided(one, rows) for one in found.values()]
 
 

@@ -88,7 +88,7 @@ class Job(BaseModel):
     @property
     def most_workers(self) -> int:
         """How many workers there may be, so that each has a conversation at a time with every target."""
-        own = [one.get("max_concurrent") for one in described_targets(self.spec)]
+        own = [target.get("max_concurrent") for target in described_targets(self.spec)]
         return min([self.max_concurrent, *(limit for limit in own if limit is not None)])
 
     def _parts(self) -> Iterator[Part]:
@@ -167,7 +167,7 @@ def _each(suite: Suite, options: RunOptions) -> int:
         raise UsageError(
             "max_samples and sample_tags: choose among all samples, which a part does not know; leave them out"
         )
-    targets = sum(len(list(one.named)) for one in spec.all_targets.values())
+    targets = sum(len(list(target.named)) for target in spec.all_targets.values())
     return max(1, targets) * (options.trials or (spec.trials if isinstance(spec.trials, int) else 1))
 
 
@@ -214,9 +214,9 @@ def read_job(folder: Folder) -> Job | None:
     return found
 
 
-def _now(file: InputFile, found: Sequence[InputFile]) -> InputFile:
+def _now(file: InputFile, files: Sequence[InputFile]) -> InputFile:
     """Return a file of a job as it is now, where it was broken before."""
-    return next((one for one in found if one.place == file.place), file) if file.problem is not None else file
+    return next((one for one in files if one.place == file.place), file) if file.problem is not None else file
 
 
 def _content(file: InputFile) -> tuple[int, float | None]:

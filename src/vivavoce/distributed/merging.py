@@ -71,11 +71,11 @@ def rows_left_out(folder: Folder) -> int:
 
 
 def _known(folder: Folder, names: Sequence[str]) -> list[About]:
-    found: list[About] = []
+    abouts: list[About] = []
     for name in names:
         with read_part(folder, name) as part:
-            found.append(part.about)
-    return found
+            abouts.append(part.about)
+    return abouts
 
 
 def _records(job: Job, folder: Folder, names: Sequence[str], planned: int) -> tuple[Run, Grading]:

@@ -191,16 +191,16 @@ class Worker:
             placed = _moved(Reader(store.database, run.id).entries(), part.position)
             return self._written(part, about, placed, spent)
 
-    def _begin(self, part: Part, rows: Path, share: Share, store: Store, begun: Run | None) -> ExperimentRun | None:
+    def _begin(self, part: Part, rows: Path, share: Share, store: Store, run: Run | None) -> ExperimentRun | None:
         """Return the run of a part, None where it is finished."""
-        if begun is not None and begun.status == "finished" and not part.again:
+        if run is not None and run.status == "finished" and not part.again:
             return None
         options = RunOptions(
             trials=self.job.trials, cache=self.job.cache, max_calls=share.max_calls, max_cost=share.max_cost
         )
         suite = self.job.suite_on(rows, share.workers)
-        run_id = None if begun else self.job.run_id
-        return suite_run(suite, options, store=store, resumed=begun, retries_errors=part.again, run_id=run_id)
+        run_id = None if run else self.job.run_id
+        return suite_run(suite, options, store=store, resumed=run, retries_errors=part.again, run_id=run_id)
 
     def _earlier_problems(self, part: Part) -> list[RowProblem]:
         """Return the rows that are not conversations, as the file of a part says that is done again."""
@@ -284,7 +284,7 @@ class _Files:
     def known_problems(self) -> list[RowProblem]:
         """Return the problems that were kept."""
         kept = self._path(".problems")
-        return [RowProblem.model_validate(one) for one in json.loads(kept.read_text("utf-8"))] if kept.exists() else []
+        return [RowProblem.model_validate(row) for row in json.loads(kept.read_text("utf-8"))] if kept.exists() else []
 
     def keep(self, problems: Sequence[RowProblem]) -> None:
         """Keep problems of rows, whole or not at all."""

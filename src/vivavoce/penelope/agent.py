@@ -314,10 +314,10 @@ def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTur
     return goal, [metric for metric in metrics if metric is not among]
 
 
-def _goal(chosen: GoalMetric | None, judge: Model) -> BaseMultiTurnMetric:
-    if chosen is None:
+def _goal(metric: GoalMetric | None, judge: Model) -> BaseMultiTurnMetric:
+    if metric is None:
         return GoalAchievementJudge(judge)
-    return SimpleGoalEvaluator(judge) if chosen == "simple" else choose([chosen], judge)[0]
+    return SimpleGoalEvaluator(judge) if metric == "simple" else choose([metric], judge)[0]
 
 
 def _panel(

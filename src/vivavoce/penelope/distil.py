@@ -118,8 +118,8 @@ async def _distilled(conversation: Recorded, place: str, model: Model, keep_pers
         if isinstance(error, VivavoceError) and not isinstance(error, Fault):
             raise
         return Distilled(own_id or place, failure=_failure(error))
-    said = Words(message.text for message in messages if isinstance(message, HumanMessage))
-    unsaid = [fact for fact in part.facts if not said.hold(fact.value)]
+    words = Words(message.text for message in messages if isinstance(message, HumanMessage))
+    unsaid = [fact for fact in part.facts if not words.hold(fact.value)]
     part = part.model_copy(update={"facts": [fact for fact in part.facts if fact not in unsaid]})
     if not keep_personal_data:
         part = Part.model_validate(_masked(part.model_dump()))

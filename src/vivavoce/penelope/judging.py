@@ -489,9 +489,9 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
     )
 
 
-def _same_statement(one: Finding, other: Finding) -> bool:
+def _same_statement(finding: Finding, other: Finding) -> bool:
     """Say whether two findings are about the same false statement: one in the same turn, or the same words."""
-    pairs = [(a, b) for a in spoken_words(one) for b in spoken_words(other)]
+    pairs = [(a, b) for a in spoken_words(finding) for b in spoken_words(other)]
     return any(a.turn == b.turn or share_words(a.text, b.text) for a, b in pairs)
 
 

@@ -331,8 +331,8 @@ def _looking_in(question: Question, messages: Sequence[AnyMessage]) -> Question:
 def _of_its_own_accord(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
     """Return what the user says, with nothing in the turns in which the brief prescribes its words."""
     scripted = _scripted(metric_input)
-    said = users_messages(metric_input)
-    return [HumanMessage(content="") if turn in scripted else message for turn, message in enumerate(said)]
+    messages = users_messages(metric_input)
+    return [HumanMessage(content="") if turn in scripted else message for turn, message in enumerate(messages)]
 
 
 def _brief_texts(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:

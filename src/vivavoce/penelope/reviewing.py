@@ -32,7 +32,7 @@ def due(state: TestState, stop: Stop, verdict: Verdict) -> Due | None:
     repeats_itself = (stop.condition, stop.blame) == ("repetition", "target")
     if verdict.target_passed is not False or verdict.goal_achieved or not (stop.blame is None or repeats_itself):
         return None
-    return None if any(one.met is False and not one.must for one in verdict.criteria) else "failure"
+    return None if any(criterion.met is False and not criterion.must for criterion in verdict.criteria) else "failure"
 
 
 def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:

@@ -169,9 +169,9 @@ def _native(step: Step) -> Sequence[AnyMessage]:
 def _as_json(step: Step) -> Sequence[AnyMessage]:
     if not step.assistant_message.tool_calls:
         return _native(step)
-    said = AIMessage(content=json.dumps(written(step), ensure_ascii=False))
+    message = AIMessage(content=json.dumps(written(step), ensure_ascii=False))
     label = "The assistant answers" if isinstance(step, Turn) and step.answered else "Result"
-    return [said, HumanMessage(content=f"{label}: {step.tool_message.text}")]
+    return [message, HumanMessage(content=f"{label}: {step.tool_message.text}")]
 
 
 def _condensed(turn: Turn) -> Turn:

@@ -204,16 +204,16 @@ def as_named(metrics: Sequence[str | RequestedMetric]) -> list[str | Choice]:
     ]
 
 
-def _check_options(one: RequestedMetric) -> None:
-    if one.extractor is not None:
-        extractors.get(one.extractor)
-    option = reaches_out(one.config)
+def _check_options(requested_metric: RequestedMetric) -> None:
+    if requested_metric.extractor is not None:
+        extractors.get(requested_metric.extractor)
+    option = reaches_out(requested_metric.config)
     if option == "prompt_path":
-        raise UsageError(f"metric '{one.metric}': a request cannot name a file; send the prompt itself")
+        raise UsageError(f"metric '{requested_metric.metric}': a request cannot name a file; send the prompt itself")
     if option in ("extractor", "extractor_config"):
-        raise UsageError(f"metric '{one.metric}': {option} belongs next to config, not in it")
+        raise UsageError(f"metric '{requested_metric.metric}': {option} belongs next to config, not in it")
     if option == "embedder":
-        raise UsageError(f"metric '{one.metric}': a request can use only the embedder '{LOCAL}'")
+        raise UsageError(f"metric '{requested_metric.metric}': a request can use only the embedder '{LOCAL}'")
 
 
 ORDERS = ("position", *NUMBERS)

@@ -112,13 +112,13 @@ def _forecast(suite: Suite) -> Forecast | None:
     if isinstance(source, Path) and source.exists() and (not source.is_file() or source.stat().st_size > COUNTED):
         return None
     plan = plan_of(suite, RunOptions())
-    found = check_dataset(suite, plan.tags)
-    asking = [one for one in suite.spec.graders.values() if _asks(one)]
+    dataset = check_dataset(suite, plan.tags)
+    asking = [grader for grader in suite.spec.graders.values() if _asks(grader)]
 
     def verdicts(sample: Sample, turns: int) -> int:
         return sum(turns if one.scope == "turn" else 1 for one in asking) + questions(sample)
 
-    return forecast(suite, plan, verdicts, found)
+    return forecast(suite, plan, verdicts, dataset)
 
 
 def _asks(grader: AnyGraderSpec) -> TypeGuard[JudgeGraderSpec | MetricGraderSpec]:

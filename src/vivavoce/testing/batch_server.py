@@ -124,8 +124,8 @@ class BatchServer(LoopbackServer):
         return response
 
     def _upload(self, sent: bytes) -> web.StreamResponse:
-        found = re.search(rb"\r\n\r\n(\{.*?\})\s*\r\n--", sent, re.DOTALL)
-        lines = [json.loads(line) for line in (found[1] if found else b"").splitlines() if line.strip()]
+        match = re.search(rb"\r\n\r\n(\{.*?\})\s*\r\n--", sent, re.DOTALL)
+        lines = [json.loads(line) for line in (match[1] if match else b"").splitlines() if line.strip()]
         name = f"file-{len(self._files) + 1}"
         self._files[name] = lines
         return _json({"id": name, "object": "file", "purpose": "batch", "status": "processed"})
@@ -135,11 +135,11 @@ class BatchServer(LoopbackServer):
         file = str(body.get("input_file_id", ""))
         requests: list[dict[str, Any]] = self._files[file] if file else body["requests"]
         named = {request["custom_id"]: request["body"] if file else request["params"] for request in requests}
-        made = MadeBatch(f"batch_{len(self.made) + 1}", file, named, time.time())
-        self.made.append(made)
+        batch = MadeBatch(f"batch_{len(self.made) + 1}", file, named, time.time())
+        self.made.append(batch)
         if self.plan.refusals:
-            self._refused[made.id] = self.plan.refusals.pop(0)
-        return _json(self._state(made))
+            self._refused[batch.id] = self.plan.refusals.pop(0)
+        return _json(self._state(batch))
 
     def _listed(self, sent: bytes) -> web.StreamResponse:
         del sent
@@ -156,32 +156,32 @@ class BatchServer(LoopbackServer):
         made.cancelled = True
         return _json(self._state(made))
 
-    def _state(self, made: MadeBatch) -> dict[str, Any]:
-        return self._openai_state(made) if made.file else self._anthropic_state(made)
+    def _state(self, batch: MadeBatch) -> dict[str, Any]:
+        return self._openai_state(batch) if batch.file else self._anthropic_state(batch)
 
     def _batch(self, name: str) -> MadeBatch:
         return next(one for one in self.made if one.id == name)
 
-    def _fates(self, made: MadeBatch) -> dict[str, Fate]:
-        if made.cancelled:
-            return dict.fromkeys(made.requests, "expired")
-        return {name: self.plan.fate(name, body) for name, body in made.requests.items()}
+    def _fates(self, batch: MadeBatch) -> dict[str, Fate]:
+        if batch.cancelled:
+            return dict.fromkeys(batch.requests, "expired")
+        return {name: self.plan.fate(name, body) for name, body in batch.requests.items()}
 
-    def _openai_state(self, made: MadeBatch) -> dict[str, Any]:
+    def _openai_state(self, batch: MadeBatch) -> dict[str, Any]:
         fates, told = (
-            [*self._fates(made).values()],
-            {"id": made.id, "input_file_id": made.file, "created_at": int(made.created_at)},
+            [*self._fates(batch).values()],
+            {"id": batch.id, "input_file_id": batch.file, "created_at": int(batch.created_at)},
         )
-        if made.id in self._refused:
-            return {**told, "status": "failed", "errors": {"object": "list", "data": [self._refused[made.id]]}}
-        ended = made.looks >= self.plan.looks
+        if batch.id in self._refused:
+            return {**told, "status": "failed", "errors": {"object": "list", "data": [self._refused[batch.id]]}}
+        ended = batch.looks >= self.plan.looks
         done = fates.count("answered") if ended else 0
         counts = {"total": len(fates), "completed": done, "failed": len(fates) - done if ended else 0}
         told |= {"request_counts": counts}
         if not ended:
-            return {**told, "status": "in_progress" if made.looks else "validating"}
-        files = {"output_file_id": f"output-{made.id}"} if done else {}
-        files |= {"error_file_id": f"error-{made.id}"} if done < len(fates) else {}
+            return {**told, "status": "in_progress" if batch.looks else "validating"}
+        files = {"output_file_id": f"output-{batch.id}"} if done else {}
+        files |= {"error_file_id": f"error-{batch.id}"} if done < len(fates) else {}
         return {**told, **files, "status": "expired" if "expired" in fates else "completed"}
 
     def _lines(self, file: str) -> web.StreamResponse:
@@ -197,8 +197,8 @@ class BatchServer(LoopbackServer):
     def _completion(self, body: dict[str, Any]) -> dict[str, Any]:
         return completion(cast("str", self.answer(body)), body)
 
-    def _anthropic_state(self, made: MadeBatch) -> dict[str, Any]:
-        fates, ended = [*self._fates(made).values()], made.looks >= self.plan.looks
+    def _anthropic_state(self, batch: MadeBatch) -> dict[str, Any]:
+        fates, ended = [*self._fates(batch).values()], batch.looks >= self.plan.looks
         counts = {
             "processing": 0 if ended else len(fates),
             "succeeded": fates.count("answered") if ended else 0,
@@ -207,11 +207,11 @@ class BatchServer(LoopbackServer):
             "canceled": 0,
         }
         return {
-            "id": made.id,
+            "id": batch.id,
             "type": "message_batch",
             "processing_status": "ended" if ended else "in_progress",
             "request_counts": counts,
-            "created_at": datetime.fromtimestamp(made.created_at, UTC).isoformat(),
+            "created_at": datetime.fromtimestamp(batch.created_at, UTC).isoformat(),
         }
 
     def _messages(self, name: str) -> web.StreamResponse:

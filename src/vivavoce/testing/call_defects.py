@@ -195,8 +195,8 @@ def _confirmation(messages: Sequence[AnyMessage]) -> int | None:
     return said if asks else None
 
 
-def _agrees(said: Sequence[AnyMessage]) -> bool:
-    return any(by_user(message) and _AGREES.search(message.text) for message in said)
+def _agrees(messages: Sequence[AnyMessage]) -> bool:
+    return any(by_user(message) and _AGREES.search(message.text) for message in messages)
 
 
 def _changes(call: ToolCall) -> bool:

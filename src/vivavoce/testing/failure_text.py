@@ -60,7 +60,7 @@ def missed_text(outcome: Outcome, run_id: str, options: Sequence[str], only_warn
     lines = [reason_line(scores), ""]
     turns = {turn.index: turn for turn in outcome.attempt.trajectory.turns}
     notes = _notes(scores, max(turns, default=None))
-    for index in sorted(notes, key=lambda one: -1 if one is None else one)[:TURNS]:
+    for index in sorted(notes, key=lambda note: -1 if note is None else note)[:TURNS]:
         lines += _turn(turns.get(index) if index is not None else None, index, notes[index])
     if len(notes) > TURNS:
         lines.append(f"and {len(notes) - TURNS} more turns")

@@ -277,15 +277,15 @@ class _Edits:
             for move in moves
             if move.moved
         }
-        found: list[Seen] = []
+        seens: list[Seen] = []
         for (kind, name), moves in self.moves.items():
             if kind == "persuasion":
                 both = [move for move in moves if (move.version.of, move.version.edit) in caught]
                 passed = [_Move(one.version, not one.moved, None, named=False, placed=False) for one in both]
-                found.append(
+                seens.append(
                     Seen(edit=name, kind=kind, wanted=False, moved=_rate(passed), errors=self.errors[kind, name])
                 )
-        return found
+        return seens
 
 
 def _move(version: Version, before: Score, after: Score) -> _Move:
@@ -353,7 +353,7 @@ def _self_preferences(found: Sequence[Answered]) -> list[SelfPreference]:
         others = [one for (name, by), one in passes.items() if name == metric and by != judge]
         leads: dict[bool, list[float]] = {True: [], False: []}
         for name, passed in mine.items():
-            theirs = [one[name] for one in others if name in one]
+            theirs = [other[name] for other in others if name in other]
             if theirs and name in speakers:
                 leads[_model(speakers[name]) == _model(judge)].append(passed - sum(theirs) / len(theirs))
         own, rest = (Group(leads[side], range(len(leads[side]))) for side in (True, False))

@@ -73,12 +73,14 @@ def closing(found: MetricTest) -> Iterator[str]:
     yield from map(_self_preference, found.self_preference)
 
 
-def _self_preference(one: SelfPreference) -> str:
-    between = "" if one.low is None or one.high is None else f" [{one.low:+.1%}, {one.high:+.1%}]"
+def _self_preference(preference: SelfPreference) -> str:
+    between = (
+        "" if preference.low is None or preference.high is None else f" [{preference.low:+.1%}, {preference.high:+.1%}]"
+    )
+    own = f"{preference.own:+.1%} of that ({count(preference.conversations, 'conversation')})"
     return safe(
-        f"{one.metric} by {one.judge}: prefers what its own model said by {one.difference:+.1%}{between}, for beside "
-        f"the other judges it passes {one.own:+.1%} of that ({count(one.conversations, 'conversation')}) "
-        f"and {one.others:+.1%} of the rest"
+        f"{preference.metric} by {preference.judge}: prefers what its own model said by {preference.difference:+.1%}"
+        f"{between}, for beside the other judges it passes {own} and {preference.others:+.1%} of the rest"
     )
 
 
@@ -108,11 +110,11 @@ def inconclusive(found: MetricTest, min_detection: float | None, max_false_alarm
     return False
 
 
-def _parts(found: MetricTest) -> Iterator[Part]:
-    yield _SUMMARY, [_summary(metric) for metric in found.metrics]
-    if len(found.metrics) > 1:
-        yield _matrix(found)
-    for metric in found.metrics:
+def _parts(test: MetricTest) -> Iterator[Part]:
+    yield _SUMMARY, [_summary(metric) for metric in test.metrics]
+    if len(test.metrics) > 1:
+        yield _matrix(test)
+    for metric in test.metrics:
         defects = [seen for seen in metric.edits if seen.wanted]
         harmless = [seen for seen in metric.edits if seen.kind == "harmless"]
         name = [safe(metric.title)]
@@ -124,22 +126,22 @@ def _parts(found: MetricTest) -> Iterator[Part]:
             yield _RESCUED, [[seen.edit, *_rate(seen.moved)] for seen in metric.rescued]
 
 
-def _matrix(found: MetricTest) -> Part:
+def _matrix(test: MetricTest) -> Part:
     """Return how many versions with each defect each metric fails, a dash where it is not there to see it."""
-    cells = [{seen.edit: seen for seen in metric.edits if seen.wanted} for metric in found.metrics]
+    cells = [{seen.edit: seen for seen in metric.edits if seen.wanted} for metric in test.metrics]
     names = dict.fromkeys(name for cell in cells for name in cell)
     rows = [[name, *(_counted(cell[name].moved) if name in cell else "–" for cell in cells)] for name in names]
-    return ["defect", *(safe(metric.title) for metric in found.metrics)], rows
+    return ["defect", *(safe(metric.title) for metric in test.metrics)], rows
 
 
 def _counted(rate: Rate) -> str:
     return f"{rate.times:,} of {rate.n:,}"
 
 
-def _summary(one: MetricFigures) -> list[str]:
-    cost = "–" if one.usage.cost is None else dollars(one.usage.cost)
-    seen, moved = _rate(one.detection), _rate(one.false_alarms)
-    return [safe(one.title), *seen, *moved, f"{one.verdicts:,}", cost]
+def _summary(figures: MetricFigures) -> list[str]:
+    cost = "–" if figures.usage.cost is None else dollars(figures.usage.cost)
+    seen, moved = _rate(figures.detection), _rate(figures.false_alarms)
+    return [safe(figures.title), *seen, *moved, f"{figures.verdicts:,}", cost]
 
 
 def _defect(one: Seen) -> list[str]:

@@ -118,4 +118,4 @@ class NewCassette:
 
 
 def _recorded(path: Path) -> dict[str, StoredReply]:
-    return {one.key: one for one in read_replies(path)} if path.exists() else {}
+    return {reply.key: reply for reply in read_replies(path)} if path.exists() else {}

@@ -202,8 +202,8 @@ def ignored_correction(messages: list[AnyMessage], random: Random) -> Planted | 
         return None
     later, value = random.choice(told)
     right = str(other(value, random))
-    said = HumanMessage(content=f"Sorry, I have to correct myself: it is {right}, not {value}.")
-    messages[later + 1 : later + 1] = [said, AIMessage(content=f"Thank you, I have noted it: {value}.")]
+    human_message = HumanMessage(content=f"Sorry, I have to correct myself: it is {right}, not {value}.")
+    messages[later + 1 : later + 1] = [human_message, AIMessage(content=f"Thank you, I have noted it: {value}.")]
     return planted(messages, later + 2, "assistant", "ignored_request")
 
 

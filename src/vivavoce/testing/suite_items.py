@@ -245,10 +245,10 @@ class VerdictItem(_Item):
         if self._held.summary.verdict == "fail":
             pytest.fail(self._text(self._held, "the run fails"), pytrace=False)
 
-    def _text(self, held: HeldRun, head: str) -> str:
-        lines = explained(held.summary)
+    def _text(self, held_run: HeldRun, head: str) -> str:
+        lines = explained(held_run.summary)
         options = self._suite.shared.options
-        shown = show_command(held.run.id, "", options).removesuffix(" ''")
+        shown = show_command(held_run.run.id, "", options).removesuffix(" ''")
         return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {shown}"]))
 
 

@@ -131,7 +131,7 @@ def from_dataset(
             truth.split += good is None
             truth.unscored += good is not None
             continue
-        said = LabelledVerdict(
+        verdict = LabelledVerdict(
             **case.key._asdict(),
             good=good,
             passed=case.passed,
@@ -140,7 +140,7 @@ def from_dataset(
             drawn=drawn,
             blind=True,
         )
-        truth.labels.append(said)
+        truth.labels.append(verdict)
     if numbers:
         raise UsageError(
             f"labels.{label} is a number: give the number at or above which a conversation is good, such as "
@@ -212,19 +212,19 @@ class _Places:
             return Paired(label, None, None, None)
         return Paired(label, "scored", score.score, score.passed, score.confidence)
 
-    def _labelled_key(self, one: FileLabel) -> AttemptKey:
-        held = self.keys.get((one.sample_id, one.trial), ())
-        named = [key for key in held if one.target in (None, key.target)]
+    def _labelled_key(self, label: FileLabel) -> AttemptKey:
+        held = self.keys.get((label.sample_id, label.trial), ())
+        named = [key for key in held if label.target in (None, key.target)]
         if len(named) == 1:
             return named[0]
-        name = conversation_label(one.sample_id, one.trial)
+        name = conversation_label(label.sample_id, label.trial)
         if named:
             raise ValueError(f"{name} has several targets; name one of {', '.join(key.target for key in named)}")
         raise ValueError(f"run {self.run_id} has no conversation {name}")
 
 
-def _key(one: KeyedVerdict) -> AttemptKey:
-    return AttemptKey(one.sample_id, one.target, one.trial)
+def _key(verdict: KeyedVerdict) -> AttemptKey:
+    return AttemptKey(verdict.sample_id, verdict.target, verdict.trial)
 
 
 Measure = Literal["sensitivity", "specificity", "accuracy", "kappa", "auroc", "brier"]
@@ -416,8 +416,8 @@ def needed(rates: Sequence[TargetRate], labels: int, unlabelled: int, width: flo
 def _verdicts(store: Store, grading: Grading, grader: str) -> dict[str, list[KeyedVerdict]]:
     """Return the verdicts of a grader by target."""
     found: dict[str, list[KeyedVerdict]] = {}
-    for one in store.calibrations.verdicts(grading, grader):
-        found.setdefault(one.target, []).append(one)
+    for verdict in store.calibrations.verdicts(grading, grader):
+        found.setdefault(verdict.target, []).append(verdict)
     return found
 
 
@@ -447,10 +447,10 @@ def _auroc(
     return Figure(name="auroc", n=len(labels), value=auroc(values, good, weights), low=low, high=high)
 
 
-def _order(one: LabelledVerdict) -> tuple[float, float]:
+def _order(verdict: LabelledVerdict) -> tuple[float, float]:
     """Sort by the score, and those of equal score by how sure the judge is."""
-    sure = one.confidence or 0.0
-    return one.score, sure if one.passed else -sure
+    sure = verdict.confidence or 0.0
+    return verdict.score, sure if verdict.passed else -sure
 
 
 def _brier(labels: Sequence[LabelledVerdict]) -> Iterator[Figure]:
@@ -492,34 +492,36 @@ def _slices(labels: Sequence[LabelledVerdict], tags: Mapping[str, frozenset[str]
 
 def _slice(kind: Literal["tag", "target"], name: str, labels: Sequence[LabelledVerdict], every: int) -> Iterator[Slice]:
     if FEWEST <= len(labels) < every:
-        kept = [one for one in figures_of(labels) if one.name in ("sensitivity", "specificity", "kappa")]
+        kept = [figure for figure in figures_of(labels) if figure.name in ("sensitivity", "specificity", "kappa")]
         yield Slice(kind=kind, name=name, labels=len(labels), figures=kept)
 
 
-def _notes(found: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Sequence[TargetRate]) -> Iterator[str]:
-    yield from _left_out(found)
-    if found.drawn:
+def _notes(
+    calibration: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Sequence[TargetRate]
+) -> Iterator[str]:
+    yield from _left_out(calibration)
+    if calibration.drawn:
         yield from _one_sided(cells)
-    if 0 < len(found.drawn) < FEWEST:
-        verb = "shows" if len(found.drawn) == 1 else "show"
-        yield f"{count(len(found.drawn), 'label')} {verb} only the largest differences: see the intervals"
+    if 0 < len(calibration.drawn) < FEWEST:
+        verb = "shows" if len(calibration.drawn) == 1 else "show"
+        yield f"{count(len(calibration.drawn), 'label')} {verb} only the largest differences: see the intervals"
     for rate in rates:
         if rate.rate.why is not None:
             of = f" of {rate.target}" if len(rates) > 1 else ""
             yield f"no corrected rate{of}: {rate.rate.why}"
 
 
-def _left_out(found: Calibration) -> Iterator[str]:
+def _left_out(calibration: Calibration) -> Iterator[str]:
     """Yield what no figure has, and what people saw."""
-    if chosen := len(found.labels) - len(found.drawn):
+    if chosen := len(calibration.labels) - len(calibration.drawn):
         yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
-    if shown := sum(not one.blind for one in found.drawn):
+    if shown := sum(not one.blind for one in calibration.drawn):
         yield f"{count(shown, 'drawn label')} given with the judge's answer visible, which people tend to follow"
-    if found.split:
-        left = f"{count(found.split, 'conversation')} on which people are evenly split: not in any figure"
+    if calibration.split:
+        left = f"{count(calibration.split, 'conversation')} on which people are evenly split: not in any figure"
         yield f"{left}, so the figures are about easier conversations: let a third person label these"
-    if found.unsure:
-        yield f"{count(found.unsure, 'conversation')} that people could not decide: not in any figure"
+    if calibration.unsure:
+        yield f"{count(calibration.unsure, 'conversation')} that people could not decide: not in any figure"
 
 
 def _one_sided(cells: Mapping[tuple[bool, bool], int]) -> Iterator[str]:

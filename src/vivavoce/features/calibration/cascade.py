@@ -309,7 +309,7 @@ def _rows(reported: Sequence[_Both], cases: Labelled, choice: Choice | None, uni
 def _row(
     name: Literal["first", "then", "cascade"], labels: Sequence[LabelledVerdict], asked: float, cost: float | None
 ) -> CascadeRow:
-    figures = {one.name: one for one in figures_of(labels)}
+    figures = {figure.name: figure for figure in figures_of(labels)}
     accuracy = figures.get("accuracy") or Figure(name="accuracy", n=0)
     return CascadeRow(
         name=name, asked=asked, cost=cost, accuracy=accuracy, kappa=figures.get("kappa") or Figure(name="kappa", n=0)

@@ -30,31 +30,31 @@ def cascade_lines(found: CascadeReport) -> Iterator[str | FittingTable]:
         yield from _suite(found)
 
 
-def _row(one: CascadeRow, found: CascadeReport) -> list[str]:
-    names = {"first": f"{found.first} alone", "then": f"{found.then} alone", "cascade": "the cascade"}
-    asked = "–" if one.name == "first" else f"{one.asked:.1%}"
-    cost = "–" if one.cost is None else f"{one.cost:.1%}"
-    return [safe(names[one.name]), asked, cost, *_figure(one.accuracy), *_figure(one.kappa)]
+def _row(row: CascadeRow, report: CascadeReport) -> list[str]:
+    names = {"first": f"{report.first} alone", "then": f"{report.then} alone", "cascade": "the cascade"}
+    asked = "–" if row.name == "first" else f"{row.asked:.1%}"
+    cost = "–" if row.cost is None else f"{row.cost:.1%}"
+    return [safe(names[row.name]), asked, cost, *_figure(row.accuracy), *_figure(row.kappa)]
 
 
-def _figure(one: Figure) -> tuple[str, str]:
-    return decimal(one.value), interval(one.low, one.high)
+def _figure(figure: Figure) -> tuple[str, str]:
+    return decimal(figure.value), interval(figure.low, figure.high)
 
 
-def _chosen(found: CascadeReport) -> str:
-    low = "" if found.fails_below is None else f"below {found.fails_below:g} it fails"
-    high = "" if found.passes_from is None else f"from {found.passes_from:g} it passes"
+def _chosen(report: CascadeReport) -> str:
+    low = "" if report.fails_below is None else f"below {report.fails_below:g} it fails"
+    high = "" if report.passes_from is None else f"from {report.passes_from:g} it passes"
     decided = " and ".join(part for part in (low, high) if part)
-    return f"{decided} by {found.first}; of the rest {found.then} decides"
+    return f"{decided} by {report.first}; of the rest {report.then} decides"
 
 
-def _suite(found: CascadeReport) -> Iterator[str]:
-    if found.line is None:
+def _suite(report: CascadeReport) -> Iterator[str]:
+    if report.line is None:
         yield safe(
-            f"a suite cannot express this: {found.first} differs from {found.then} in more than a model or a metric"
+            f"a suite cannot express this: {report.first} differs from {report.then} in more than a model or a metric"
         )
         return
     yield "write under graders, instead of both, and calibrate the whole as any other judge:"
-    yield safe(f"  {found.then}:")
+    yield safe(f"  {report.then}:")
     yield "    …"
-    yield safe(f"    {found.line}")
+    yield safe(f"    {report.line}")

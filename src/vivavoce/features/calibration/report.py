@@ -97,15 +97,15 @@ def markdown_lines(found: CalibrationReport) -> Iterator[str]:
         yield f"- {code(line, 400)}"
 
 
-def _verdicts(found: CalibrationReport) -> list[list[str]]:
+def _verdicts(report: CalibrationReport) -> list[list[str]]:
     return [
-        ["judge passes", f"{found.both_pass:,}", f"{found.too_lenient:,}"],
-        ["judge fails", f"{found.too_strict:,}", f"{found.both_fail:,}"],
+        ["judge passes", f"{report.both_pass:,}", f"{report.too_lenient:,}"],
+        ["judge fails", f"{report.too_strict:,}", f"{report.both_fail:,}"],
     ]
 
 
-def _figure(one: Figure) -> list[str]:
-    return [NAMES[one.name], f"{one.n:,}", decimal(one.value), interval(one.low, one.high)]
+def _figure(figure: Figure) -> list[str]:
+    return [NAMES[figure.name], f"{figure.n:,}", decimal(figure.value), interval(figure.low, figure.high)]
 
 
 def _bin(one: Bin) -> list[str]:

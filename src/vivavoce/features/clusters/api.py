@@ -49,8 +49,8 @@ async def clusters(
 async def name(request: Request, run: RunName, body: ClustersToName) -> Response:
     """Have a judge name the clusters of a run, and return them; its answer is kept, and the groups stay as they are."""
     judge = naming_judge(request.app.state.policy, body.judge)
-    found = await _load_clusters(request, run, body.grader, body.grading)
-    return answer(await ask_for_names(request, found, judge))
+    clusters = await _load_clusters(request, run, body.grader, body.grading)
+    return answer(await ask_for_names(request, clusters, judge))
 
 
 async def _load_clusters(request: Request, run: str, grader: str | None, grading: str | None) -> Clusters:

@@ -94,11 +94,11 @@ def command(
         notes().print(f"and {count(more, 'more cluster')}; --limit shows more", soft_wrap=True)
 
 
-async def _named(store: Store, found: Clusters, judge: str) -> Clusters:
+async def _named(store: Store, clusters: Clusters, judge: str) -> Clusters:
     async with store.replies() as replies:
         model = JudgeOpener(Budget(), replies).open(judge, JudgeSpec())
         try:
-            return await name_clusters(found, model)
+            return await name_clusters(clusters, model)
         finally:
             await model.close()
 
@@ -110,13 +110,13 @@ def _tell_naming(naming: Naming) -> None:
         notes().print(Text(f"note: {note}"), soft_wrap=True)
 
 
-def _write(made: ClusterSuite, folder: Path) -> None:
+def _write(suite: ClusterSuite, folder: Path) -> None:
     """Write a suite and its dataset.
 
     Raises:
         UsageError: a file is there already, or cannot be written.
     """
-    paths = {folder / name: text for name, text in made.files.items()}
+    paths = {folder / name: text for name, text in suite.files.items()}
     for path in paths:
         if path.exists():
             raise UsageError(f"{path} already exists and is not overwritten; name another folder with --output")
@@ -127,7 +127,7 @@ def _write(made: ClusterSuite, folder: Path) -> None:
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
     first, second = paths
-    out().print(f"wrote {first} and {second}: {count(made.samples, 'sample')}", soft_wrap=True)
+    out().print(f"wrote {first} and {second}: {count(suite.samples, 'sample')}", soft_wrap=True)
     out().print(f"next: viva run {shlex.quote(str(first))}", soft_wrap=True)
 
 
@@ -140,17 +140,19 @@ def _headline(found: Clusters) -> str:
     )
 
 
-def _lines(one: Cluster) -> Text:
-    ends = "" if one.low is None or one.high is None else f", 95%: {one.low:.1%} to {one.high:.1%}"
-    said = Text(f"\n{one.id}  {count(one.conversations, 'conversation')}  {one.share:.1%}{ends}  {one.kind}\n")
-    if one.name is not None:
-        said.append(f"  {one_line(one.name)}", style="bold").append(" (the model's name)\n", style="dim")
-    said.append(f"  {one_line(one.title, 200)}\n", style="bold" if one.name is None else "")
-    if one.words:
-        said.append(f"  words: {', '.join(one.words)}\n", style="dim")
-    for example in one.examples:
+def _lines(cluster: Cluster) -> Text:
+    ends = "" if cluster.low is None or cluster.high is None else f", 95%: {cluster.low:.1%} to {cluster.high:.1%}"
+    text = Text(
+        f"\n{cluster.id}  {count(cluster.conversations, 'conversation')}  {cluster.share:.1%}{ends}  {cluster.kind}\n"
+    )
+    if cluster.name is not None:
+        text.append(f"  {one_line(cluster.name)}", style="bold").append(" (the model's name)\n", style="dim")
+    text.append(f"  {one_line(cluster.title, 200)}\n", style="bold" if cluster.name is None else "")
+    if cluster.words:
+        text.append(f"  words: {', '.join(cluster.words)}\n", style="dim")
+    for example in cluster.examples:
         place = "" if example.turn is None else f", {turn_label(example.turn)}"
         name = conversation_name(example.sample_id, example.trial)
-        said.append(f"  {one_line(f'{name}{place}: {example.reason}', 200)}\n")
-    said.rstrip()
-    return said
+        text.append(f"  {one_line(f'{name}{place}: {example.reason}', 200)}\n")
+    text.rstrip()
+    return text

@@ -77,8 +77,8 @@ def find_clusters(
     said: defaultdict[str, list[FailureRow]] = defaultdict(list)
     for row in rows:
         if signatures := _signatures(row):
-            for one in signatures:
-                exact[one].append(row)
+            for signature in signatures:
+                exact[signature].append(row)
         else:
             said[masked(row.reason) or NO_REASON].append(row)
     texts = sorted(said, key=lambda text: (-len(said[text]), text))

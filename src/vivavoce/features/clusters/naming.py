@@ -95,11 +95,11 @@ def naming_request(clusters: Sequence[Cluster]) -> Request:
     shown = [
         {
             "number": number,
-            "title": one.title[:_SHOWN],
-            "words": ", ".join(one.words),
-            "reasons": [example.reason[:_SHOWN] for example in one.examples],
+            "title": cluster.title[:_SHOWN],
+            "words": ", ".join(cluster.words),
+            "reasons": [example.reason[:_SHOWN] for example in cluster.examples],
         }
-        for number, one in enumerate(clusters, 1)
+        for number, cluster in enumerate(clusters, 1)
     ]
     return Request([HumanMessage(content=prompt.render({"clusters": shown}))], schema=GivenNames)
 

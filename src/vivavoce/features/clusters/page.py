@@ -61,11 +61,11 @@ async def name(request: Request, run: str, form: Form) -> Response:
     given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
     choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
     judge = naming_judge(request.app.state.policy, choice.judge)
-    found = await _load_clusters(request, choice.run, choice.grading, choice.grader)
-    named = await ask_for_names(request, found, judge)
+    clusters = await _load_clusters(request, choice.run, choice.grading, choice.grader)
+    named = await ask_for_names(request, clusters, judge)
     if named.naming is not None and named.naming.notes:
         return await _show(request, choice, named)
-    return RedirectResponse(clusters_page(found.run, **given), 303)
+    return RedirectResponse(clusters_page(clusters.run, **given), 303)
 
 
 def clusters_page(run: str, **query: Value) -> str:
@@ -98,13 +98,13 @@ async def _load_clusters(request: Request, run: str, grading: str | None, grader
     return (await cluster_cache(request).find_in_turn(request, run, grading, grader)).report
 
 
-async def _show(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
+async def _show(request: Request, choice: _Choice, clusters: Clusters | None = None) -> Response:
     """Return the page; `named` are clusters that just got their names."""
     if choice.kind and choice.kind not in KINDS:
         raise NotFound("kind", choice.kind, within="clusters", known=set(KINDS))
     every = await _load_clusters(request, choice.run, choice.grading)
     found = await _load_clusters(request, choice.run, choice.grading, choice.grader) if choice.grader else every
-    return await to_thread.run_sync(lambda: _page_of(request, choice, every, found, named))
+    return await to_thread.run_sync(lambda: _page_of(request, choice, every, found, clusters))
 
 
 def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters, named: Clusters | None) -> Response:
@@ -163,8 +163,8 @@ async def suite(
     request: Request, run: str, cluster: str, grader: str | None = None, grading: str | None = None
 ) -> Response:
     """Return a suite of the samples of a cluster, with its dataset, as a zip file for the folder of the run's suite."""
-    found = await cluster_cache(request).find_in_turn(request, run, grading, grader or None)
-    return await to_thread.run_sync(lambda: _suite_of(cast("Store", request.app.state.store), found, cluster))
+    turn = await cluster_cache(request).find_in_turn(request, run, grading, grader or None)
+    return await to_thread.run_sync(lambda: _suite_of(cast("Store", request.app.state.store), turn, cluster))
 
 
 def _suite_of(store: Store, found: Found, cluster: str) -> Response:
@@ -178,5 +178,5 @@ def _suite_of(store: Store, found: Found, cluster: str) -> Response:
     return Response(content.getvalue(), media_type="application/zip", headers=headers)
 
 
-def _graders(found: tuple[Cluster, ...]) -> list[str]:
-    return sorted({name for one in found for name in one.graders})
+def _graders(clusters: tuple[Cluster, ...]) -> list[str]:
+    return sorted({name for one in clusters for name in one.graders})

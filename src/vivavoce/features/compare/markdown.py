@@ -28,56 +28,70 @@ def markdown_comparison(found: Comparison) -> str:
     return "\n".join([*_lines(found), "", ""])
 
 
-def _lines(found: Comparison) -> Iterator[str]:
-    yield f"**{code(found.suite_b)}: run {code(found.run_b)} after run {code(found.run_a)}**"
-    if found.ruling is not None:
-        yield from ("", f"**{found.ruling.sentence.capitalize()}**", "")
-        yield from (f"- {code(line, WIDEST)}" for line in reason_lines(found.ruling))
-    if found.same:
+def _lines(comparison: Comparison) -> Iterator[str]:
+    yield f"**{code(comparison.suite_b)}: run {code(comparison.run_b)} after run {code(comparison.run_a)}**"
+    if comparison.ruling is not None:
+        yield from ("", f"**{comparison.ruling.sentence.capitalize()}**", "")
+        yield from (f"- {code(line, WIDEST)}" for line in reason_lines(comparison.ruling))
+    if comparison.same:
         yield from ("", "Both sides are the same grading, so there is no difference.")
         return
-    for target in found.targets:
+    for target in comparison.targets:
         yield from _target(target)
     yield ""
-    yield from (f"- {code(change.sentence, WIDEST)}" for change in found.changes)
-    yield from (f"- {code(note, WIDEST)}" for note in found.notes)
+    yield from (f"- {code(change.sentence, WIDEST)}" for change in comparison.changes)
+    yield from (f"- {code(note, WIDEST)}" for note in comparison.notes)
     for side, graders, targets in (
-        ("before", found.graders_only_a, found.targets_only_a),
-        ("after", found.graders_only_b, found.targets_only_b),
+        ("before", comparison.graders_only_a, comparison.targets_only_a),
+        ("after", comparison.graders_only_b, comparison.targets_only_b),
     ):
         for kind, names in (("grader", graders), ("target", targets)):
             if names:
                 yield f"- only {side}: {count(len(names), kind)}: {_some(names)}"
 
 
-def _target(found: TargetComparison) -> Iterator[str]:
+def _target(comparison: TargetComparison) -> Iterator[str]:
     named = (
-        code(found.target_b) if found.target_a == found.target_b else f"{code(found.target_a)} → {code(found.target_b)}"
+        code(comparison.target_b)
+        if comparison.target_a == comparison.target_b
+        else f"{code(comparison.target_a)} → {code(comparison.target_b)}"
     )
-    lacks = [(found.unmatched_a, "before"), (found.unmatched_b, "after")]
+    lacks = [(comparison.unmatched_a, "before"), (comparison.unmatched_b, "after")]
     apart = "".join(f", {len(ids):,} only {side}" for ids, side in lacks if ids)
-    yield from ("", f"{named}: {count(found.matched, 'matched sample')}{apart}", "")
-    yield from table(_HEADS, "lrrrrrlrr", (_grader(grader) for grader in found.graders))
-    for remark in remarks(found.graders):
+    yield from ("", f"{named}: {count(comparison.matched, 'matched sample')}{apart}", "")
+    yield from table(_HEADS, "lrrrrrlrr", (_grader(grader) for grader in comparison.graders))
+    for remark in remarks(comparison.graders):
         yield from ("", code(remark, WIDEST))
-    notes = [f"- {code(grader.name)}: {grader.note}" for grader in found.graders if grader.note]
-    notes += [f"- {code(line, WIDEST)}" for line in spoiled_sides(found, ("before", "after"))]
+    notes = [f"- {code(grader.name)}: {grader.note}" for grader in comparison.graders if grader.note]
+    notes += [f"- {code(line, WIDEST)}" for line in spoiled_sides(comparison, ("before", "after"))]
     yield from (["", *notes] if notes else [])
-    worse = [(grader.name, flip) for grader in found.graders for flip in grader.worsened]
-    better = [(grader.name, flip) for grader in found.graders for flip in grader.improved]
+    worse = [(grader.name, flip) for grader in comparison.graders for flip in grader.worsened]
+    better = [(grader.name, flip) for grader in comparison.graders for flip in grader.improved]
     for title, flips in (("passed before and fail now", worse), ("failed before and pass now", better)):
         if flips:
             yield from folded(f"{count(len(flips), 'score')} {title}", _flips(flips))
-    broke = dict.fromkeys(name for grader in found.graders for name in grader.broke)
-    fixed = dict.fromkeys(name for grader in found.graders for name in grader.fixed)
+    broke = dict.fromkeys(name for grader in comparison.graders for name in grader.broke)
+    fixed = dict.fromkeys(name for grader in comparison.graders for name in grader.fixed)
     for title, samples in (("Scored before, an error now", broke), ("An error before, scored now", fixed)):
         yield from (["", f"{title}: {_some(list(samples))}"] if samples else [])
 
 
-def _grader(one: GraderComparison) -> list[str]:
-    difference = "–" if one.difference is None else f"{one.difference:+.3f}"
-    before = [code(one.name), str(one.n), number(one.mean_a), number(one.mean_b), difference]
-    return [*before, interval(one.low, one.high), in_markdown(one.reading), str(one.a.errors), str(one.b.errors)]
+def _grader(comparison: GraderComparison) -> list[str]:
+    difference = "–" if comparison.difference is None else f"{comparison.difference:+.3f}"
+    before = [
+        code(comparison.name),
+        str(comparison.n),
+        number(comparison.mean_a),
+        number(comparison.mean_b),
+        difference,
+    ]
+    return [
+        *before,
+        interval(comparison.low, comparison.high),
+        in_markdown(comparison.reading),
+        str(comparison.a.errors),
+        str(comparison.b.errors),
+    ]
 
 
 def _flips(flips: Sequence[tuple[str, Flip]]) -> Iterator[str]:

@@ -240,21 +240,21 @@ def _command(run: Run) -> str:
     return f"viva runs grade {shlex.quote(safe(run.id))} --suite FILE"
 
 
-def _lists(view: _View, target: TargetComparison, shown: GraderComparison | None) -> dict[Kind, _List]:
+def _lists(view: _View, target: TargetComparison, comparison: GraderComparison | None) -> dict[Kind, _List]:
     """Return the samples of each kind, or more of the requested kind."""
     kinds = get_args(Kind) if view.only is None else (view.only,)
-    return {kind: _list(view, kind, target, shown) for kind in kinds}
+    return {kind: _list(view, kind, target, comparison) for kind in kinds}
 
 
-def _list(view: _View, kind: Kind, target: TargetComparison, shown: GraderComparison | None) -> _List:
+def _list(view: _View, kind: Kind, target: TargetComparison, comparison: GraderComparison | None) -> _List:
     everything: Sequence[Flip | str] = (
-        getattr(target, kind) if kind.startswith("unmatched") else (getattr(shown, kind) if shown else ())
+        getattr(target, kind) if kind.startswith("unmatched") else (getattr(comparison, kind) if comparison else ())
     )
     first = view.first if view.only else 0
     some = everything[first : first + SHOWN]
     lines = (
-        _flips(view, target, shown, kind, [one for one in some if isinstance(one, Flip)])
-        if shown is not None and kind in ("worsened", "improved")
+        _flips(view, target, comparison, kind, [one for one in some if isinstance(one, Flip)])
+        if comparison is not None and kind in ("worsened", "improved")
         else _samples(view, target, kind, [one for one in some if isinstance(one, str)])
     )
     before = view.link(only=kind, **{"from": max(first - SHOWN, 0) or None}) if first else None
@@ -263,7 +263,7 @@ def _list(view: _View, kind: Kind, target: TargetComparison, shown: GraderCompar
 
 
 def _flips(
-    view: _View, target: TargetComparison, shown: GraderComparison, kind: Kind, some: Sequence[Flip]
+    view: _View, target: TargetComparison, comparison: GraderComparison, kind: Kind, some: Sequence[Flip]
 ) -> list[_Line]:
     """Return flips with the reason of the failing side."""
     store, sides = view.store, view.sides
@@ -271,12 +271,15 @@ def _flips(
     grading, name = (sides.grading_b, target.target_b) if worse else (sides.grading_a, target.target_a)
     ids = [one.sample_b if worse else one.sample_a for one in some]
     attempts = store.scenarios.numbers(grading.run_id, name, ids)
-    why, about = reasons_of(store, grading, shown.name, attempts), store.scenarios.titles(grading.run_id, name, ids)
+    why, about = (
+        reasons_of(store, grading, comparison.name, attempts),
+        store.scenarios.titles(grading.run_id, name, ids),
+    )
     where: dict[str, Any] = {
         **sides.named,
         "target_a": target.target_a,
         "target_b": target.target_b,
-        "grader": shown.name,
+        "grader": comparison.name,
         "only": kind,
     }
     return [

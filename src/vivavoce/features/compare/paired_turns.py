@@ -139,10 +139,10 @@ class _Side:
 
 
 def _paired(
-    index: int, one: _Side, other: _Side, turns: tuple[Turn | None, Turn | None], parting: int | None
+    index: int, side: _Side, other: _Side, turns: tuple[Turn | None, Turn | None], parting: int | None
 ) -> PairedTurn:
     left, right = turns
-    a, b = one.half(left), other.half(right)
+    a, b = side.half(left), other.half(right)
     mark = next((turn.mark for turn in turns if turn is not None), None)
     if left is None or right is None or a is None or b is None:
         return PairedTurn(index, [], a, b, False, index == parting, mark=mark)

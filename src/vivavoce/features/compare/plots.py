@@ -127,8 +127,8 @@ def several_finding(found: SeveralComparisons) -> str:
     return " ".join(f"{letter}{_difference_from_a(one)}." for letter, one in found.lettered)
 
 
-def _difference_from_a(found: Comparison) -> str:
-    graders = [grader for target in found.targets for grader in target.graders if grader.reading != "incomparable"]
+def _difference_from_a(comparison: Comparison) -> str:
+    graders = [grader for target in comparison.targets for grader in target.graders if grader.reading != "incomparable"]
     if measured := [grader.measured for grader in graders if grader.measured is not None and not grader.n]:
         graders = [grader for grader in graders if grader.reading != "measured"]
         if not graders:
@@ -169,12 +169,12 @@ def _by(grader: GraderComparison) -> str:
     return f"{_name(grader)} by {abs(grader.difference or 0.0):.3f} (95% interval {ends[0]:.3f} to {ends[1]:.3f})"
 
 
-def _flips(shown: GraderComparison) -> str:
-    down, up = len(shown.worsened), len(shown.improved)
+def _flips(comparison: GraderComparison) -> str:
+    down, up = len(comparison.worsened), len(comparison.improved)
     if not down + up:
-        return f"On {_name(shown)} no sample went from pass to fail or back."
-    moved = f"On {_name(shown)} {down:,} went from pass to fail and {up:,} the other way"
-    return f"{moved}{_share(uneven(shown))}."
+        return f"On {_name(comparison)} no sample went from pass to fail or back."
+    moved = f"On {_name(comparison)} {down:,} went from pass to fail and {up:,} the other way"
+    return f"{moved}{_share(uneven(comparison))}."
 
 
 def _share(chance: float) -> str:

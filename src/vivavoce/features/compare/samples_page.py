@@ -49,10 +49,10 @@ def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -
     sample_b = named.sample_b or named.sample_a
     comparisons: Comparisons = comparisons_of(request)
     view = _View(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
-    ones = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
+    outcomes = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
     others = _outcomes(store, sides.b, sides.grading_b, sample_b, named.target_b)
-    both = _chosen(ones, others, None if named.trial is None else to_index(named.trial))
-    return page("side_by_side.html", _values(view, both, _trials(ones, others), to_index(named.first)))
+    both = _chosen(outcomes, others, None if named.trial is None else to_index(named.trial))
+    return page("side_by_side.html", _values(view, both, _trials(outcomes, others), to_index(named.first)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ def _outcomes(store: Store, run: Run, grading: Grading, sample: str, target: str
     return mine
 
 
-def _trials(ones: Sequence[Outcome], others: Sequence[Outcome]) -> list[int]:
+def _trials(outcomes: Sequence[Outcome], others: Sequence[Outcome]) -> list[int]:
     """Return the trials that both sides have."""
-    return sorted({one.attempt.key.trial for one in ones} & {one.attempt.key.trial for one in others})
+    return sorted({one.attempt.key.trial for one in outcomes} & {other.attempt.key.trial for other in others})
 
 
-def _chosen(ones: Sequence[Outcome], others: Sequence[Outcome], trial: int | None) -> tuple[Outcome, Outcome]:
-    pairs = [(a, b) for a in ones for b in others if a.attempt.key.trial == b.attempt.key.trial]
+def _chosen(outcomes: Sequence[Outcome], others: Sequence[Outcome], trial: int | None) -> tuple[Outcome, Outcome]:
+    pairs = [(a, b) for a in outcomes for b in others if a.attempt.key.trial == b.attempt.key.trial]
     if trial is not None:
         pairs = [(a, b) for a, b in pairs if a.attempt.key.trial == trial]
     if not pairs:
@@ -119,7 +119,7 @@ def _place(view: _View) -> _Place | None:
     found = view.sides.compare(view.store, view.comparisons)
     grader = next((one for one in found.targets[0].graders if one.name == view.grader), None)
     flips: list[Flip] = getattr(grader, view.only) if grader else []
-    number = next((i for i, one in enumerate(flips) if one.sample_a == view.sample_a), None)
+    number = next((i for i, flip in enumerate(flips) if flip.sample_a == view.sample_a), None)
     if number is None:
         return None
 

@@ -88,7 +88,7 @@ def compare_several(baseline: Grading, others: Sequence[Grading], suite: str, co
     Raises:
         UsageError: a run is named twice, there are more than `MOST`, or one has no target in common with the baseline.
     """
-    named = [baseline.id, *(one.id for one in others)]
+    named = [baseline.id, *(other.id for other in others)]
     twice = next((name for place, name in enumerate(named) if name in named[:place]), None)
     if twice is not None:
         raise UsageError(f"the grading {twice} is named twice")
@@ -100,7 +100,7 @@ def compare_several(baseline: Grading, others: Sequence[Grading], suite: str, co
         run=baseline.run_id,
         grading=baseline.id,
         level=level,
-        comparisons=[compare(baseline, one, level) for one in others],
+        comparisons=[compare(baseline, other, level) for other in others],
     )
 
 
@@ -141,24 +141,23 @@ def _head(letter: str, grading: str, suite: str) -> Labelled:
     return Labelled(Text(f"{letter}  ", style="bold"), Text(f"{grading} · {safe(suite)}", style="bold"))
 
 
-def _measured(found: Comparison) -> list[str]:
+def _measured(comparison: Comparison) -> list[str]:
     """Return how each grader that measures changed."""
-    return [line for target in found.targets for line in measured_remarks(target.graders)]
+    return [line for target in comparison.targets for line in measured_remarks(target.graders)]
 
 
-def _level(found: SeveralComparisons) -> str:
-    return (
-        f"each run compared with A; the intervals of a grader hold together at 95% (each has {100 * found.level:.4g}%)"
-    )
+def _level(comparisons: SeveralComparisons) -> str:
+    level = f"{100 * comparisons.level:.4g}%"
+    return f"each run compared with A; the intervals of a grader hold together at 95% (each has {level})"
 
 
-def _rows(found: SeveralComparisons) -> Iterator[list[Text]]:
+def _rows(comparisons: SeveralComparisons) -> Iterator[list[Text]]:
     before = ""
-    for line in found.lines:
+    for line in comparisons.lines:
         one, style = line.grader, STYLES.get(line.grader.reading, "")
         cells = [
             "" if one.name == before else safe(one.name),
-            line.letter + _target(found, line),
+            line.letter + _target(comparisons, line),
             str(one.n),
             number(one.mean_a),
             number(one.mean_b),
@@ -169,34 +168,43 @@ def _rows(found: SeveralComparisons) -> Iterator[list[Text]]:
         before = one.name
 
 
-def _target(found: SeveralComparisons, line: Line) -> str:
+def _target(several_comparisons: SeveralComparisons, line: Line) -> str:
     return (
-        f" {safe(line.target.target_b)}" if any(len(comparison.targets) > 1 for comparison in found.comparisons) else ""
+        f" {safe(line.target.target_b)}"
+        if any(len(comparison.targets) > 1 for comparison in several_comparisons.comparisons)
+        else ""
     )
 
 
-def _flips(one: GraderComparison) -> str:
-    return f"{len(one.worsened)} worse, {len(one.improved)} better" if one.worsened or one.improved else "none"
+def _flips(comparison: GraderComparison) -> str:
+    return (
+        f"{len(comparison.worsened)} worse, {len(comparison.improved)} better"
+        if comparison.worsened or comparison.improved
+        else "none"
+    )
 
 
-def _markdown(found: SeveralComparisons) -> Iterator[str]:
-    yield f"**{code(found.suite)}: {len(found.comparisons)} runs after run {code(found.run)}**"
+def _markdown(several_comparisons: SeveralComparisons) -> Iterator[str]:
+    runs = f"{len(several_comparisons.comparisons)} runs after run {code(several_comparisons.run)}"
+    yield f"**{code(several_comparisons.suite)}: {runs}**"
     yield ""
-    yield f"- A: {code(found.run)}"
-    yield from (f"- {letter}: {code(one.run_b)}" for letter, one in found.lettered)
+    yield f"- A: {code(several_comparisons.run)}"
+    yield from (f"- {letter}: {code(one.run_b)}" for letter, one in several_comparisons.lettered)
     yield ""
-    yield from table(_HEADS, "llrrrrllrrr", (_markdown_row(found, line) for line in found.lines))
-    yield from ("", _level(found))
-    for letter, one in found.lettered:
+    yield from table(
+        _HEADS, "llrrrrllrrr", (_markdown_row(several_comparisons, line) for line in several_comparisons.lines)
+    )
+    yield from ("", _level(several_comparisons))
+    for letter, one in several_comparisons.lettered:
         ruling = [] if one.ruling is None else [one.ruling.sentence.capitalize(), *reason_lines(one.ruling)]
         lines = [*ruling, *_measured(one), *(change.sentence for change in one.changes), *one.notes]
         yield from (["", f"{letter}:", "", *(f"- {code(text, 400)}" for text in lines)] if lines else [])
 
 
-def _markdown_row(found: SeveralComparisons, line: Line) -> list[str]:
+def _markdown_row(comparisons: SeveralComparisons, line: Line) -> list[str]:
     one = line.grader
     difference = "–" if one.difference is None else f"{one.difference:+.3f}"
-    target = _target(found, line)
+    target = _target(comparisons, line)
     return [
         code(one.name),
         f"{line.letter}{' ' + code(line.target.target_b) if target else ''}",

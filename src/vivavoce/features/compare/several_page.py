@@ -45,11 +45,13 @@ def several_values(store: Store, comparisons: Comparisons, names: Sequence[str])
     }
 
 
-def _pair(found: Comparison, line: Line) -> str:
+def _pair(comparison: Comparison, line: Line) -> str:
     """Return the address of the comparison of one run with the baseline, at a grader."""
-    several = len(found.targets) > 1
+    several = len(comparison.targets) > 1
     target_a, target_b = (line.target.target_a, line.target.target_b) if several else (None, None)
-    return compare_page(a=found.run_a, b=found.run_b, target_a=target_a, target_b=target_b, grader=line.grader.name)
+    return compare_page(
+        a=comparison.run_a, b=comparison.run_b, target_a=target_a, target_b=target_b, grader=line.grader.name
+    )
 
 
 def _head(letter: str, run: Run, grading: Grading) -> dict[str, Any]:

@@ -50,39 +50,39 @@ def comparison(found: Comparison) -> Group:
     return Group(*parts, *ruling)
 
 
-def _heads(found: Comparison) -> Iterator[Labelled]:
+def _heads(comparison: Comparison) -> Iterator[Labelled]:
     """Yield a line for each side: its scores, its suite, and the compared targets."""
-    targets_a = dict.fromkeys(safe(target.target_a) for target in found.targets)
-    targets_b = dict.fromkeys(safe(target.target_b) for target in found.targets)
+    targets_a = dict.fromkeys(safe(target.target_a) for target in comparison.targets)
+    targets_b = dict.fromkeys(safe(target.target_b) for target in comparison.targets)
     for side, grading, suite, targets in (
-        ("a", found.grading_a, found.suite_a, targets_a),
-        ("b", found.grading_b, found.suite_b, targets_b),
+        ("a", comparison.grading_a, comparison.suite_a, targets_a),
+        ("b", comparison.grading_b, comparison.suite_b, targets_b),
     ):
         text = f"{grading} · {safe(suite)} · {', '.join(targets)}"
         yield Labelled(Text(f"{side}  ", style="bold"), Text(text, style="bold"))
 
 
-def _target(found: TargetComparison, named: bool) -> Iterator[RenderableType]:
+def _target(comparison: TargetComparison, named: bool) -> Iterator[RenderableType]:
     if named:
-        yield Text(f"{safe(found.target_a)} → {safe(found.target_b)}", style="bold")
-    yield _table(found)
-    for remark in remarks(found.graders):
+        yield Text(f"{safe(comparison.target_a)} → {safe(comparison.target_b)}", style="bold")
+    yield _table(comparison)
+    for remark in remarks(comparison.graders):
         yield Text(remark, style="dim")
-    for grader in found.graders:
+    for grader in comparison.graders:
         if grader.note:
             yield Text(f"{safe(grader.name)}: {grader.note}", style="yellow")
-    for line in spoiled_sides(found, ("a", "b")):
+    for line in spoiled_sides(comparison, ("a", "b")):
         yield Text(line, style="yellow")
-    for grader in found.graders:
+    for grader in comparison.graders:
         yield from _flips(grader)
     yield Text()
-    unmatched = [("a", found.unmatched_a), ("b", found.unmatched_b)]
+    unmatched = [("a", comparison.unmatched_a), ("b", comparison.unmatched_b)]
     lacks = "".join(f"; only in {side}: {_some(ids)}" for side, ids in unmatched if ids)
-    yield Text(f"{count(found.matched, 'matched sample')}{lacks}", style="dim")
+    yield Text(f"{count(comparison.matched, 'matched sample')}{lacks}", style="dim")
 
 
-def _table(found: TargetComparison) -> FittingTable:
-    return FittingTable(_GRADERS, [_cells(grader) for grader in found.graders])
+def _table(comparison: TargetComparison) -> FittingTable:
+    return FittingTable(_GRADERS, [_cells(grader) for grader in comparison.graders])
 
 
 def _cells(grader: GraderComparison) -> list[Text]:

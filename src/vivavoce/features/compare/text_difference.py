@@ -100,15 +100,15 @@ def suite_difference(before: tuple[Run, Grading], after: tuple[Run, Grading]) ->
     """
     one, other = (suite_lines(*side) for side in (before, after))
     steps = difflib.SequenceMatcher(None, one, other, autojunk=False).get_grouped_opcodes(AROUND)
-    found: list[SuiteLine] = []
+    lines: list[SuiteLine] = []
     for group in steps:
-        found += [SuiteLine("gap", [])] if found else []
+        lines += [SuiteLine("gap", [])] if lines else []
         for step, start, end, at, until in group:
             if step == "equal":
-                found += [SuiteLine("same", [Stretch("same", line)]) for line in one[start:end]]
+                lines += [SuiteLine("same", [Stretch("same", line)]) for line in one[start:end]]
             else:
-                found += _changed(one[start:end], other[at:until])
-    return found
+                lines += _changed(one[start:end], other[at:until])
+    return lines
 
 
 def _changed(gone: list[str], new: list[str]) -> Iterator[SuiteLine]:

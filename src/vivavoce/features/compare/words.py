@@ -20,10 +20,10 @@ def with_words(store: Store, found: Comparison, a: Grading | None, b: Grading) -
     return found.model_copy(update={"targets": targets})
 
 
-def _target(store: Store, found: TargetComparison, a: Grading | None, b: Grading) -> TargetComparison:
+def _target(store: Store, comparison: TargetComparison, a: Grading | None, b: Grading) -> TargetComparison:
     def quoted(one: GraderComparison, flip: Flip) -> Flip:
-        before = _of_sample(store, a, flip.sample_a, found.target_a, one.name) if a is not None else None
-        after = _of_sample(store, b, flip.sample_b, found.target_b, one.name)
+        before = _of_sample(store, a, flip.sample_a, comparison.target_a, one.name) if a is not None else None
+        after = _of_sample(store, b, flip.sample_b, comparison.target_b, one.name)
         asked = after or before
         texts = {
             "asked": asked.question if asked else "",
@@ -39,9 +39,9 @@ def _target(store: Store, found: TargetComparison, a: Grading | None, b: Grading
                 for kind, flips in (("worsened", grader.worsened), ("improved", grader.improved))
             }
         )
-        for grader in found.graders
+        for grader in comparison.graders
     ]
-    return found.model_copy(update={"graders": graders})
+    return comparison.model_copy(update={"graders": graders})
 
 
 def _of_sample(store: Store, grading: Grading, sample: str, target: str, grader: str) -> Exchange | None:

@@ -333,9 +333,9 @@ def continuations(fork: Fork, attempt: Attempt, *, led: bool) -> list[Continuati
 
 
 def _continuation(
-    fork: Fork, trajectory: Trajectory, row: Sample, turn: int, said: Sequence[HumanMessage], led: bool
+    fork: Fork, trajectory: Trajectory, row: Sample, turn: int, messages: Sequence[HumanMessage], led: bool
 ) -> Continuation:
-    turns, inputs = held_before(fork, trajectory.turns, turn), list(said)
+    turns, inputs = held_before(fork, trajectory.turns, turn), list(messages)
     if fork.user is not None:
         inputs[turn] = HumanMessage(content=fork.user)
     if led:

@@ -112,10 +112,10 @@ def start_of(sample_id: str) -> int:
     Raises:
         ValueError: it is not such an id.
     """
-    found = _FROM_TURN.fullmatch(sample_id)
-    if found is None:
+    match = _FROM_TURN.fullmatch(sample_id)
+    if match is None:
         raise ValueError(f"'{sample_id}' does not name the turn that it continues from")
-    return to_index(int(found[2]))
+    return to_index(int(match[2]))
 
 
 def held_before(fork: Fork, turns: Sequence[Turn], turn: int) -> list[Turn]:
@@ -155,16 +155,18 @@ class ListedFork(BaseModel):
 
 def forks_of(store: Store, run_id: str, key: AttemptKey | None = None) -> list[ListedFork]:
     """Return the forks of the conversations of a run, or of one of them, the oldest first."""
-    found: list[ListedFork] = []
+    forks: list[ListedFork] = []
     for run in store.browse.parts_of(run_id):
         fork = fork_of(run)
         if fork is None or (key is not None and key != (fork.sample, fork.target, fork.trial)):
             continue
         listed = {"run": run.id, "status": run.status, "started_at": run.started_at, "fork": fork, "words": fork.words}
-        found.append(ListedFork.model_validate(listed))
-    return found
+        forks.append(ListedFork.model_validate(listed))
+    return forks
 
 
 def fork_lines(store: Store, run: Run, key: AttemptKey, options: Sequence[str] = ()) -> list[str]:
     """Return a line for each fork of a conversation, with the command that shows it."""
-    return [f"{one.words}: {shlex.join(['viva', 'show', one.run, *options])}" for one in forks_of(store, run.id, key)]
+    return [
+        f"{fork.words}: {shlex.join(['viva', 'show', fork.run, *options])}" for fork in forks_of(store, run.id, key)
+    ]

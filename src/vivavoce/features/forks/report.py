@@ -111,7 +111,7 @@ def _largest(found: Forked) -> str:
     """Return the largest fall that was seen between two places, as the end of a sentence; empty where there is none."""
     tried = [(place.share, place) for place in found.places if place.share is not None]
     falls = [(share - later, before, after) for (share, before), (later, after) in pairwise(tried)]
-    size, before, after = max(falls, key=lambda one: one[0], default=(0.0, None, None))
+    size, before, after = max(falls, key=lambda fall: fall[0], default=(0.0, None, None))
     if size <= 0 or before is None or after is None:
         return ""
     turns = turn_span(range(before.turn, after.turn))
@@ -160,8 +160,8 @@ def forked(store: Store, run: Run) -> Forked:
         count_outcome(counts[turn], outcome, before, fork.grader)
         spent += 1
         errors += _errors(outcome, fork.grader)
-    places = [_place(fork, turn, one) for turn, one in counts.items()]
-    tried = [one.tried for one in counts.values()]
+    places = [_place(fork, turn, count) for turn, count in counts.items()]
+    tried = [count.tried for count in counts.values()]
     found = fall(tried) if fork.turn is None else None
     answer: Answer = "one_turn" if found is None else "seldom" if found.seldom else "fell" if found.turn else "unknown"
     root = root_of(origin.scores.values())

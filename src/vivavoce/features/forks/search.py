@@ -88,9 +88,9 @@ def held_outcome(store: Store, fork: Fork) -> Outcome:
     Raises:
         NotFound: it is not in the store any more.
     """
-    for one in store.outcomes(store.grading(fork.run).id, sample_id=fork.sample):
-        if one.attempt.key == (fork.sample, fork.target, fork.trial):
-            return one
+    for outcome in store.outcomes(store.grading(fork.run).id, sample_id=fork.sample):
+        if outcome.attempt.key == (fork.sample, fork.target, fork.trial):
+            return outcome
     raise NotFound("conversation", conversation_label(fork.sample, fork.trial), within=f"run {fork.run}")
 
 
@@ -125,7 +125,7 @@ class Search:
         begun = dict.fromkeys(counts, 0)
         spent = lost = 0
         while spent < self._fork.trials and lost < LOST:
-            place = next_place([one.tried for one in counts.values()])
+            place = next_place([count.tried for count in counts.values()])
             if place is None:
                 return
             sample = samples[place]

@@ -154,7 +154,7 @@ def groups(connection: Connection, which: Sequence[Condition], within: Within, g
     Raises:
         UsageError: no sample has the field, no two samples are a pair, or there are too many for fields of samples.
     """
-    counted = _Counting(connection, which, within, grouping)
+    counting = _Counting(connection, which, within, grouping)
     d = sample_index.c
     ends = select(func.count(), func.max(d.trial), func.min(d.target), func.max(d.target)).where(*which)
     number, last_trial, first_target, last_target = connection.execute(ends).one()
@@ -164,8 +164,8 @@ def groups(connection: Connection, which: Sequence[Condition], within: Within, g
             f"sample fields can be grouped for at most {LARGEST:,} conversations, got {number:,}; filter them"
         )
     if grouping.of_samples or (not alone and number <= LARGEST):
-        return _listed(counted.by_sample(), grouping.by)
-    return _listed(counted.alone(), grouping.by, known=alone)
+        return _listed(counting.by_sample(), grouping.by)
+    return _listed(counting.alone(), grouping.by, known=alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ def _tries_by_group(place: Mapping[tuple[frozenset[str], str], tuple[int, int]])
 
 def _listed(grouped: _Grouped, by: str, *, known: bool = True) -> list[Group]:
     """Return the groups in their order; unless `known`, they have no intervals, for samples were not distinguished."""
-    ordered = sorted(grouped.groups.items(), key=lambda one: (-one[1].number, one[0]))[:MOST]
+    ordered = sorted(grouped.groups.items(), key=lambda item: (-item[1].number, item[0]))[:MOST]
     if by == "trial":
         ordered.sort(key=lambda one: int(one[0]))
     against = group_differences(grouped.samples, among=[name for name, _ in ordered]) if known else {}

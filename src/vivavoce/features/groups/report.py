@@ -95,11 +95,11 @@ def _finding(groups: Sequence[Group]) -> str:
     return f"{differ} from {others} beyond chance: {listed([_named(one) for one in apart], _NAMED)}{note}"
 
 
-def _named(one: Group) -> str:
-    assert one.rest is not None
-    assert one.pass_rate is not None
-    others = one.pass_rate - one.rest.difference
-    return f"{safe(one.name)} ({_percent(one.pass_rate)} pass, of the others {_percent(others)}: {against(one)})"
+def _named(group: Group) -> str:
+    assert group.rest is not None
+    assert group.pass_rate is not None
+    others = group.pass_rate - group.rest.difference
+    return f"{safe(group.name)} ({_percent(group.pass_rate)} pass, of the others {_percent(others)}: {against(group)})"
 
 
 def against(group: Group) -> str:

@@ -217,15 +217,15 @@ def _count_rated(found: Rated) -> str:
     return "; ".join(parts)
 
 
-def _figure_row(one: Figure) -> list[str]:
-    shown = [number(one.value), interval(one.low, one.high), number(one.rater), number(one.length)]
-    return [one.name, f"{one.n:,}", *shown]
+def _figure_row(figure: Figure) -> list[str]:
+    shown = [number(figure.value), interval(figure.low, figure.high), number(figure.rater), number(figure.length)]
+    return [figure.name, f"{figure.n:,}", *shown]
 
 
-def _item_row(one: Item) -> list[str]:
-    figure = one.agreement
-    counts = [f"{value:,}" for value in (figure.n, one.held, one.partly, one.failed)]
-    return [code(one.name), *counts, number(figure.value), interval(figure.low, figure.high)]
+def _item_row(item: Item) -> list[str]:
+    figure = item.agreement
+    counts = [f"{value:,}" for value in (figure.n, item.held, item.partly, item.failed)]
+    return [code(item.name), *counts, number(figure.value), interval(figure.low, figure.high)]
 
 
 def people_markdown(found: PeopleAgreement | None) -> Iterator[str]:
@@ -258,7 +258,7 @@ def differing_line(one: DifferingLabels) -> str:
 
 def labels_line(grader: str, labels: Sequence[Label], found: LabelAgreement) -> str:
     """Return in one line how many labels of a grader people gave, how far they agree, and how far the judge does."""
-    people = {one.author for one in labels}
+    people = {label.author for label in labels}
     said = f"{count(len(labels), 'label')} by {len(people)} {'person' if len(people) == 1 else 'people'}"
     parts = [f"{safe(grader)}: {said}" if grader else said]
     if (other := found.people) is not None:

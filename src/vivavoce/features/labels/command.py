@@ -95,15 +95,15 @@ def command(
         _print_agreement(agreement)
 
 
-def _print_differing(found: Sequence[DifferingLabels], *, as_json: bool) -> None:
+def _print_differing(labels: Sequence[DifferingLabels], *, as_json: bool) -> None:
     """Print the places where people differ, each with what they say and what was decided."""
     if as_json:
-        for one in found:
+        for one in labels:
             print_json(strict_json(one))
         return
-    if not found:
+    if not labels:
         notes().print("no two people say pass and fail of one place", soft_wrap=True)
-    _print_lines(map(differing_line, found))
+    _print_lines(map(differing_line, labels))
 
 
 def _print_lines(lines: Iterable[str]) -> None:
@@ -117,7 +117,7 @@ def _agree_with_dataset(
     """Print how far graders, or the one that is named, agree with a label of the dataset."""
     if grader is not None:
         require_grader(grader, graded.grading)
-    graders = [grader] if grader is not None else [one.grader for one in questions(graded.grading)]
+    graders = [grader] if grader is not None else [question.grader for question in questions(graded.grading)]
     for found in rated(graded.outcomes(), graders, label, tag):
         measures, listed = figures(found, good_from), items(found, good_from)
         if as_json:
@@ -155,23 +155,25 @@ def _cell(name: str, value: object) -> object:
     return cell(value) if isinstance(value, str) else value
 
 
-def _print_agreement(found: LabelAgreement) -> None:
+def _print_agreement(label_agreement: LabelAgreement) -> None:
     lines = [
-        f"{found.n} compared: {found.both_pass} both pass, {found.both_fail} both fail, "
-        f"{found.too_lenient} judge too lenient, {found.too_strict} judge too strict"
+        f"{label_agreement.n} compared: {label_agreement.both_pass} both pass, {label_agreement.both_fail} both fail, "
+        f"{label_agreement.too_lenient} judge too lenient, {label_agreement.too_strict} judge too strict"
     ]
-    if found.unsure or found.unscored:
-        lines.append(f"not compared: {found.unsure} labelled 'cannot tell', {found.unscored} without a score")
-    if found.kappa is not None and found.low is not None and found.high is not None:
-        interval = f"95% interval {number(found.low)} to {number(found.high)}"
-        lines.append(f"agreement {number(found.agreement)}, κ {number(found.kappa)}, {interval}")
-    elif found.n:
-        lines.append(f"agreement {number(found.agreement)}, κ – (only one kind of label)")
-    for disagreement in found.disagreements:
+    if label_agreement.unsure or label_agreement.unscored:
+        lines.append(
+            f"not compared: {label_agreement.unsure} labelled 'cannot tell', {label_agreement.unscored} without a score"
+        )
+    if label_agreement.kappa is not None and label_agreement.low is not None and label_agreement.high is not None:
+        interval = f"95% interval {number(label_agreement.low)} to {number(label_agreement.high)}"
+        lines.append(f"agreement {number(label_agreement.agreement)}, κ {number(label_agreement.kappa)}, {interval}")
+    elif label_agreement.n:
+        lines.append(f"agreement {number(label_agreement.agreement)}, κ – (only one kind of label)")
+    for disagreement in label_agreement.disagreements:
         label = disagreement.label
         turn = "" if label.turn is None else f" {turn_label(label.turn)}"
         kind = "too lenient" if disagreement.lenient else "too strict"
         lines.append(f"{kind}  {conversation_label(label.sample_id, label.trial)}{turn}  {label.note or ''}".rstrip())
-    if found.decided:
-        lines.append(f"{found.decided} of them decided where people differ")
-    _print_lines([*lines, *people_lines(found.people)])
+    if label_agreement.decided:
+        lines.append(f"{label_agreement.decided} of them decided where people differ")
+    _print_lines([*lines, *people_lines(label_agreement.people)])

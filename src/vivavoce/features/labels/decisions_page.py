@@ -87,7 +87,9 @@ def ask(
         "question": question(grading, grader),
         "verdicts": {name: one for name, one in VERDICTS.items() if name != "unsure"},
         "asked_turn": place.turn,
-        "labels": [human_label(one, None) for one in sorted(found.labels, key=lambda one: (one.verdict, one.author))],
+        "labels": [
+            human_label(label, None) for label in sorted(found.labels, key=lambda label: (label.verdict, label.author))
+        ],
         "decision": found.decision,
         "here": _address(place),
         "list_link": differing_page(run=place.run_id),
@@ -149,14 +151,16 @@ def _outcome(store: Store, grading: Grading, key: AttemptKey) -> Outcome:
     raise NotFound("sample", key.sample_id)
 
 
-def _line(run_id: str, one: DifferingLabels) -> _Line:
-    turn = "" if one.turn is None else f", {turn_label(one.turn)}"
+def _line(run_id: str, differing_labels: DifferingLabels) -> _Line:
+    turn = "" if differing_labels.turn is None else f", {turn_label(differing_labels.turn)}"
     return _Line(
-        title=safe(f"{conversation_label(one.sample_id, one.trial)}{turn}"),
-        grader=safe(one.grader),
-        counts=counted([label.verdict for label in one.labels]),
-        link=_link(run_id, one),
-        decided="" if one.decision is None else f"{VERDICTS[one.decision.verdict][0]}, {safe(one.decision.author)}",
+        title=safe(f"{conversation_label(differing_labels.sample_id, differing_labels.trial)}{turn}"),
+        grader=safe(differing_labels.grader),
+        counts=counted([label.verdict for label in differing_labels.labels]),
+        link=_link(run_id, differing_labels),
+        decided=""
+        if differing_labels.decision is None
+        else f"{VERDICTS[differing_labels.decision.verdict][0]}, {safe(differing_labels.decision.author)}",
     )
 
 
@@ -167,8 +171,8 @@ def counted(verdicts: Sequence[str]) -> str:
     )
 
 
-def _link(run_id: str, one: DifferingLabels) -> str:
-    return _address(LabelPlace(run_id, one.key, one.turn, one.grader, ""))
+def _link(run_id: str, labels: DifferingLabels) -> str:
+    return _address(LabelPlace(run_id, labels.key, labels.turn, labels.grader, ""))
 
 
 def _address(place: LabelPlace, first: int | None = None) -> str:

@@ -201,7 +201,7 @@ def progress(items: Sequence[AttemptKey], labels: Mapping[AttemptKey, Label], pl
     done = sum(item in labels for item in items)
     strokes = "".join("c" if at == place else "d" if item in labels else "t" for at, item in enumerate(items, 1))
     left = len(items) - done
-    pace = _pace([one.created_at for one in labels.values()])
+    pace = _pace([label.created_at for label in labels.values()])
     minutes = None if pace is None or not left else max(1, round(pace * left / 60))
     return Progress(place, len(items), done, strokes if len(items) <= STROKES else "", minutes)
 

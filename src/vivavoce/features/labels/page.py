@@ -202,10 +202,14 @@ def _choices(request: Request, run: str | None, after: str | None) -> dict[str, 
     listed = store.browse.runs(after, SHOWN) if run is None else None
     ids = [one.id for one in listed.runs if one.grading] if listed else [store.grading(store.run(run or "").id).run_id]
     label_counts = store.labels.labelled(user)
-    choices = [_choice(one.run, one.grading, label_counts) for one in store.series.graded_runs(ids) if one.grading]
+    choices = [
+        _choice(graded_run.run, graded_run.grading, label_counts)
+        for graded_run in store.series.graded_runs(ids)
+        if graded_run.grading
+    ]
     return {
         "section": "label",
-        "choices": sorted(choices, key=lambda one: not any(found.judged for found, *_ in one.questions)),
+        "choices": sorted(choices, key=lambda choice: not any(found.judged for found, *_ in choice.questions)),
         "author": user,
         "queues": [_mine(one, user) for one in store.queues.all(person=user)],
         "chosen": run is not None,

@@ -76,7 +76,7 @@ def find_queue(store: Store, queue_id: str, author: str) -> LabelQueue:
 def labels_of_task(store: Store, task: LabelTask) -> dict[AttemptKey, Label]:
     """Return the labels of the author for whole conversations, oldest first."""
     labels = store.labels.all(task.grading.run_id, grader=task.grader, author=task.author)
-    return {one.key: one for one in sorted(labels, key=lambda one: one.created_at) if one.turn is None}
+    return {label.key: label for label in sorted(labels, key=lambda label: label.created_at) if label.turn is None}
 
 
 def _items(store: Store, task: LabelTask) -> list[AttemptKey]:
@@ -86,5 +86,5 @@ def _items(store: Store, task: LabelTask) -> list[AttemptKey]:
         return drawn if task.blind else [*dict.fromkeys([*labels, *drawn])]
     others = store.labels.paired(task.grading, task.grader)
     doubted = store.labels.in_doubt(task.grading, task.grader, MOST + len(labels))
-    disputed = [one.label.key for one in others if one.differs]
+    disputed = [other.label.key for other in others if other.differs]
     return [*dict.fromkeys([*labels, *disputed, *doubted])]

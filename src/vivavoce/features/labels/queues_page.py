@@ -35,7 +35,7 @@ def ask(request: Request, run: str, grader: Annotated[str, Query()] = "") -> Res
         "section": "label",
         "run": store.run(run),
         "run_link": run_page(grading.run_id),
-        "graders": [one.grader for one in questions(grading)],
+        "graders": [question.grader for question in questions(grading)],
         "chosen": grader,
         "form_key": form_key(request),
         "author": user_of(request).name,
@@ -50,7 +50,7 @@ def assign(request: Request, form: Form) -> Response:
     grading = store.grading(store.run(form.get("run", "")).id)
     plan = QueuePlan(
         grader=form.get("grader", ""),
-        people=[one.strip() for one in form.get("people", "").splitlines() if one.strip()],
+        people=[line.strip() for line in form.get("people", "").splitlines() if line.strip()],
         overlap=_number(form.get("overlap", "1")),
         size=_number(form.get("size", "50")),
         selection=_selection(form.get("selection", "random")),

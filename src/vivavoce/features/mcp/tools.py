@@ -194,9 +194,9 @@ def _shown(outcome: Outcome, first: int) -> Data:
     for number, message in enumerate(talk.messages):
         turn += message.role == "user"
         if first <= number < first + MOST:
-            said: Data = {"number": number, "turn": turn, "role": message.role, "text": _cut(words_of(message))}
+            data: Data = {"number": number, "turn": turn, "role": message.role, "text": _cut(words_of(message))}
             calls = message.to_wire().get("tool_calls")
-            messages.append({**said, "tool_calls": calls} if calls else said)
+            messages.append({**data, "tool_calls": calls} if calls else data)
     rest = first + MOST < len(talk.messages)
     reward = {} if outcome.reward is None else {"reward": _score(outcome.reward)}
     return {
@@ -211,7 +211,7 @@ def _shown(outcome: Outcome, first: int) -> Data:
 
 def _score(score: Score) -> Data:
     turns = [_score(turn) for turn in score.turns or ()]
-    found: Data = {
+    data: Data = {
         "turn": None if score.turn is None else score.turn + 1,
         "state": score.state,
         "value": score.raw if score.value is None else score.value,
@@ -220,7 +220,7 @@ def _score(score: Score) -> Data:
         "evidence": [{"text": _cut(one.text), "verified": one.verified} for one in score.evidence],
         "turns": turns,
     }
-    return {name: value for name, value in found.items() if value not in (None, [])}
+    return {name: value for name, value in data.items() if value not in (None, [])}
 
 
 def _limit(limit: int) -> int:

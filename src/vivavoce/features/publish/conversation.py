@@ -192,8 +192,8 @@ def write(graded: GradedRun, directory: Path, to: str) -> list[str]:
     """
     left_out: Counter[str] = Counter()
     kinds = cast("Callable[[], Sequence[Kind]]", _part(to, "kinds"))()
-    written = write_requests(_requests(graded, to, left_out), kinds, directory)
-    return [count_items(written), *_left_out(left_out)]
+    requests = write_requests(_requests(graded, to, left_out), kinds, directory)
+    return [count_items(requests), *_left_out(left_out)]
 
 
 to_langfuse, to_phoenix, to_otel = (partial(publish, to=tool) for tool in ("langfuse", "phoenix", "otel"))

@@ -48,44 +48,44 @@ def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
     suite = graded.run.suite
     yield Request(DATASETS, {"name": suite, "description": f"samples of the suite {suite}"})
     seen: set[str] = set()
-    for one in conversations(graded, FORMATS):
-        sample = one.outcome.attempt.key.sample_id
+    for conversation in conversations(graded, FORMATS):
+        sample = conversation.outcome.attempt.key.sample_id
         if sample not in seen:
             seen.add(sample)
-            yield Request(ITEMS, _item(suite, sample, one))
-    for one in conversations(graded, FORMATS):
-        if one.is_new:
-            yield Request(TRACES, _trace(suite, one))
+            yield Request(ITEMS, _item(suite, sample, conversation))
+    for conversation in conversations(graded, FORMATS):
+        if conversation.is_new:
+            yield Request(TRACES, _trace(suite, conversation))
     yield from score_requests(graded, FORMATS, left_out)
     yield from label_requests(graded, FORMATS)
 
 
-def _item(suite: str, sample: str, one: Conversation) -> dict[str, Any]:
-    row = {name: value for name, value in one.row.items() if name not in ("id", "ground_truth", "metadata")}
+def _item(suite: str, sample: str, conversation: Conversation) -> dict[str, Any]:
+    row = {name: value for name, value in conversation.row.items() if name not in ("id", "ground_truth", "metadata")}
     if "input" not in row and "messages" not in row:
-        row["messages"] = [message.to_dict() for message in one.outcome.attempt.trajectory.messages]
+        row["messages"] = [message.to_dict() for message in conversation.outcome.attempt.trajectory.messages]
     item: dict[str, Any] = {
         "datasetName": suite,
         "id": f"vivavoce-{stable_id(suite, sample)}",
         "input": row,
-        "expectedOutput": one.row.get("ground_truth"),
-        "metadata": {**cast("Mapping[str, Any]", one.row.get("metadata") or {}), "sample": sample},
-        "sourceTraceId": one.sources[0] if one.sources else None,
+        "expectedOutput": conversation.row.get("ground_truth"),
+        "metadata": {**cast("Mapping[str, Any]", conversation.row.get("metadata") or {}), "sample": sample},
+        "sourceTraceId": conversation.sources[0] if conversation.sources else None,
     }
     return {name: value for name, value in item.items() if value is not None}
 
 
-def _trace(suite: str, one: Conversation) -> dict[str, Any]:
+def _trace(suite: str, conversation: Conversation) -> dict[str, Any]:
     """Return a new trace as a request of the OpenTelemetry protocol in JSON."""
-    key = one.outcome.attempt.key
+    key = conversation.outcome.attempt.key
     shared = {
         "langfuse.trace.name": f"{suite}: {key.sample_id}",
         "langfuse.environment": ENVIRONMENT,
-        "langfuse.trace.metadata.run": one.run,
+        "langfuse.trace.metadata.run": conversation.run,
         "langfuse.trace.metadata.sample": key.sample_id,
         "langfuse.trace.metadata.target": key.target,
     }
-    scope = {"scope": {"name": "vivavoce"}, "spans": [_span(span, shared) for span in spans(one)]}
+    scope = {"scope": {"name": "vivavoce"}, "spans": [_span(span, shared) for span in spans(conversation)]}
     return {
         "resourceSpans": [{"resource": {"attributes": _attributes({"service.name": suite})}, "scopeSpans": [scope]}]
     }

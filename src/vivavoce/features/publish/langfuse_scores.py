@@ -34,9 +34,9 @@ def score_requests(graded: GradedRun, formats: frozenset[str], left_out: Counter
 
 
 def _scores(graded: GradedRun, formats: frozenset[str], left_out: Counter[str]) -> Iterator[dict[str, Any]]:
-    for one in conversations(graded, formats):
-        for found in published(one, graded.grading, left_out):
-            yield _score(found, graded.grading, one.is_new)
+    for conversation in conversations(graded, formats):
+        for found in published(conversation, graded.grading, left_out):
+            yield _score(found, graded.grading, conversation.is_new)
 
 
 def _score(found: Published, grading: Grading, is_new: bool) -> dict[str, Any]:
@@ -117,21 +117,21 @@ def label_requests(graded: GradedRun, formats: frozenset[str]) -> Iterator[Reque
         yield Request(LABELS, batch, len(batch), Request(_OLDER_LABELS, as_events(plain), len(batch)))
 
 
-def _label_score(found: PublishedLabel) -> dict[str, Any]:
+def _label_score(published_label: PublishedLabel) -> dict[str, Any]:
     """Return a label; its time is that of the conversation, for another time would make another score of it."""
     score: dict[str, Any] = {
-        "id": found.id,
-        "traceId": found.place.trace,
-        "observationId": found.place.span,
-        "sessionId": found.place.session,
-        "name": _config_name(found.name),
-        "value": found.label.verdict,
+        "id": published_label.id,
+        "traceId": published_label.place.trace,
+        "observationId": published_label.place.span,
+        "sessionId": published_label.place.session,
+        "name": _config_name(published_label.name),
+        "value": published_label.label.verdict,
         "dataType": "CATEGORICAL",
         "source": "ANNOTATION",
-        "comment": found.label.note,
-        "metadata": found.about,
-        "environment": ENVIRONMENT if found.is_new else None,
-        "timestamp": iso(found.started_at),
+        "comment": published_label.label.note,
+        "metadata": published_label.about,
+        "environment": ENVIRONMENT if published_label.is_new else None,
+        "timestamp": iso(published_label.started_at),
     }
     return {name: value for name, value in score.items() if value is not None}
 
@@ -189,7 +189,7 @@ async def _known(ask: Ask) -> dict[str, str]:
 def _is_of_labels(config: Mapping[str, Any]) -> bool:
     labels = {one.get("label") for one in config.get("categories") or ()}
     is_there = config.get("dataType") == "CATEGORICAL" and not config.get("isArchived")
-    return is_there and labels >= {one["label"] for one in CATEGORIES}
+    return is_there and labels >= {category["label"] for category in CATEGORIES}
 
 
 async def _made(ask: Ask, name: str) -> str:

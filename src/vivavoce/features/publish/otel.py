@@ -61,13 +61,13 @@ def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
             yield Request(LOGS, {"resourceLogs": [{"resource": resource, "scopeLogs": [body]}]}, len(events))
 
 
-def _traces(found: list[Data], resource: Data) -> Request:
-    body = {"scope": _scope(), "spans": found}
-    return Request(TRACES, {"resourceSpans": [{"resource": resource, "scopeSpans": [body]}]}, len(found))
+def _traces(data: list[Data], resource: Data) -> Request:
+    body = {"scope": _scope(), "spans": data}
+    return Request(TRACES, {"resourceSpans": [{"resource": resource, "scopeSpans": [body]}]}, len(data))
 
 
-def _batches(found: Iterator[Conversation]) -> Iterator[list[Conversation]]:
-    while some := [one for one, _ in zip(found, range(_AT_ONCE), strict=False)]:
+def _batches(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
+    while some := [one for one, _ in zip(conversations, range(_AT_ONCE), strict=False)]:
         yield some
 
 
@@ -103,34 +103,34 @@ def _run_span(graded: GradedRun) -> Data:
     return {**_run_ids(graded), **_times(run.started_at, end), **_about(f"run {run.suite}", known)}
 
 
-def _spans(graded: GradedRun, one: Conversation) -> Iterator[Data]:
+def _spans(graded: GradedRun, conversation: Conversation) -> Iterator[Data]:
     """Yield the spans of a conversation, then one for each score; none of a conversation that was sent before."""
-    if not one.is_new:
+    if not conversation.is_new:
         return
-    key = one.outcome.attempt.key
+    key = conversation.outcome.attempt.key
     known: Data = {
-        RUN: one.run,
+        RUN: conversation.run,
         "vivavoce.sample": key.sample_id,
         "vivavoce.trial": key.trial,
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": key.target,
-        "gen_ai.conversation.id": stable_id(one.run, *key),
+        "gen_ai.conversation.id": stable_id(conversation.run, *key),
     }
     end = 0.0
-    for span in spans(one):
+    for span in spans(conversation):
         end = max(end, span.end)
         ids = {"traceId": span.trace, "spanId": span.id, "parentSpanId": span.parent or ""}
-        said = _turn(span) if span.parent else _whole(one)
+        said = _turn(span) if span.parent else _whole(conversation)
         links: Data = {} if span.parent else {"links": [{**_run_ids(graded), "attributes": []}]}
         yield {**ids, **_times(span.start, span.end), **_about(span.name, {**known, **said}, span.failure), **links}
-    for name, score in _scores(one):
+    for name, score in _scores(conversation):
         if score.state != "skipped":
-            yield _score_span(graded, one, name, score, end)
+            yield _score_span(graded, conversation, name, score, end)
 
 
-def _whole(one: Conversation) -> Data:
+def _whole(conversation: Conversation) -> Data:
     """Return the whole conversation as what an agent was given and what it made at last."""
-    messages = [message.to_dict() for message in one.outcome.attempt.trajectory.messages]
+    messages = [message.to_dict() for message in conversation.outcome.attempt.trajectory.messages]
     made = len(messages) - 1 if messages and messages[-1]["role"] == "assistant" else len(messages)
     return {
         "gen_ai.input.messages": _messages(messages[:made]),
@@ -150,42 +150,46 @@ def _turn(span: Span) -> Data:
 
 def _messages(messages: list[Message]) -> str | None:
     loss = Loss()
-    return strict_json([write_message(one, index, loss) for index, one in enumerate(messages)]) if messages else None
+    return (
+        strict_json([write_message(message, index, loss) for index, message in enumerate(messages)])
+        if messages
+        else None
+    )
 
 
-def _scores(one: Conversation) -> Iterator[tuple[str, Score]]:
+def _scores(conversation: Conversation) -> Iterator[tuple[str, Score]]:
     """Yield every score by the name of its grader, that of the whole conversation before those of its turns."""
-    reward = {} if one.outcome.reward is None else {"reward": one.outcome.reward}
-    for name, whole in {**one.outcome.scores, **reward}.items():
+    reward = {} if conversation.outcome.reward is None else {"reward": conversation.outcome.reward}
+    for name, whole in {**conversation.outcome.scores, **reward}.items():
         yield name, whole
         yield from ((name, score) for score in whole.turns or ())
 
 
-def _score_span(graded: GradedRun, one: Conversation, name: str, score: Score, at: float) -> Data:
+def _score_span(graded: GradedRun, conversation: Conversation, name: str, score: Score, at: float) -> Data:
     """Return the span of the call of a grader; it stands at the end of its conversation, for no record says when."""
     usage = score.usage
     known: Data = {
-        **_score(graded, one, name, score),
+        **_score(graded, conversation, name, score),
         "gen_ai.usage.input_tokens": None if usage is None else usage.input_tokens,
         "gen_ai.usage.output_tokens": None if usage is None else usage.output_tokens,
     }
     ids = {
-        "traceId": one.trace,
-        "spanId": stable_id(graded.grading.id, one.trace, name, score.turn, length=16),
-        "parentSpanId": one.root if score.turn is None else one.span_of(score.turn),
+        "traceId": conversation.trace,
+        "spanId": stable_id(graded.grading.id, conversation.trace, name, score.turn, length=16),
+        "parentSpanId": conversation.root if score.turn is None else conversation.span_of(score.turn),
     }
     failed = _why(score.failure, score.reason) if score.state == "error" else None
     return {**ids, **_times(at, at), **_about(f"evaluate {name}", known, failed)}
 
 
-def _events(graded: GradedRun, one: Conversation, left_out: Counter[str]) -> Iterator[Data]:
+def _events(graded: GradedRun, conversation: Conversation, left_out: Counter[str]) -> Iterator[Data]:
     end = graded.grading.finished_at or graded.grading.created_at
-    for name, score in _scores(one):
+    for name, score in _scores(conversation):
         if score.state == "skipped":
             left_out["score that was skipped"] += score.turn is None
             continue
-        place = _placed(one, score)
-        known = _score(graded, one, name, score)
+        place = _placed(conversation, score)
+        known = _score(graded, conversation, name, score)
         if place.session is not None:
             known["gen_ai.conversation.id"] = place.session
         yield {
@@ -199,25 +203,25 @@ def _events(graded: GradedRun, one: Conversation, left_out: Counter[str]) -> Ite
         }
 
 
-def _placed(one: Conversation, score: Score) -> Place:
+def _placed(conversation: Conversation, score: Score) -> Place:
     """Return what a score is about; of a conversation of ours that is the span of the whole, or of its turn."""
-    place = one.place_of(score.turn)
-    return Place(place.trace, one.root) if one.is_new and score.turn is None else place
+    place = conversation.place_of(score.turn)
+    return Place(place.trace, conversation.root) if conversation.is_new and score.turn is None else place
 
 
-def _score(graded: GradedRun, one: Conversation, name: str, score: Score) -> Data:
+def _score(graded: GradedRun, conversation: Conversation, name: str, score: Score) -> Data:
     """Return what the conventions have a name for, and below our own names the rest; an error has no value."""
     value = score.raw if score.value is None else score.value
     label = score.raw if isinstance(score.raw, str) else {True: "pass", False: "fail", None: None}[score.passed]
     return {
-        RUN: one.run,
+        RUN: conversation.run,
         "gen_ai.evaluation.name": name,
         "gen_ai.evaluation.score.value": value if isinstance(value, float) else None,
         "gen_ai.evaluation.score.label": label,
         "gen_ai.evaluation.explanation": score.reason,
         "error.type": None if score.state != "error" else score.failure.kind if score.failure else "error",
         "vivavoce.grading": graded.grading.id,
-        "vivavoce.sample": one.outcome.attempt.key.sample_id,
+        "vivavoce.sample": conversation.outcome.attempt.key.sample_id,
         "vivavoce.turn": score.turn,
         "vivavoce.passed": score.passed,
         "vivavoce.fingerprint": graded.grading.fingerprints.get(name),

@@ -57,9 +57,9 @@ def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
     if any(one.is_new for one in conversations(graded, FORMATS)):
         yield Request(PROJECTS, {"name": project()})
     kind = spans_kind()
-    for one in conversations(graded, FORMATS):
-        if one.is_new:
-            yield Request(kind, {"data": [_span(span, one) for span in spans(one)]})
+    for conversation in conversations(graded, FORMATS):
+        if conversation.is_new:
+            yield Request(kind, {"data": [_span(span, conversation) for span in spans(conversation)]})
     for at, of in enumerate(_LISTS):
         found = chain(_annotations(graded, of, Counter() if at else left_out), _labels(graded, of))
         while batch := [one for one, _ in zip(found, range(_AT_ONCE), strict=False)]:
@@ -69,8 +69,8 @@ def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
 def _dataset(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
     """Yield the dataset, which Phoenix makes equal to what is uploaded: part of one would remove the rest of it."""
     rows: dict[str, Conversation] = {}
-    for one in conversations(graded, FORMATS):
-        rows.setdefault(one.outcome.attempt.key.sample_id, one)
+    for conversation in conversations(graded, FORMATS):
+        rows.setdefault(conversation.outcome.attempt.key.sample_id, conversation)
     if not rows:
         return
     if not graded.ended or graded.run.partial_of or any(graded.run.options.get(name) for name in _CHOSEN):
@@ -88,31 +88,31 @@ def _dataset(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
     yield Request(DATASETS, body, len(rows), Request(DATASETS, {**body, "action": "create"}, len(rows)))
 
 
-def _input(one: Conversation) -> dict[str, Any]:
-    row = {name: value for name, value in one.row.items() if name not in ("id", "ground_truth", "metadata")}
+def _input(conversation: Conversation) -> dict[str, Any]:
+    row = {name: value for name, value in conversation.row.items() if name not in ("id", "ground_truth", "metadata")}
     if "input" not in row and "messages" not in row:
-        row["messages"] = [message.to_dict() for message in one.outcome.attempt.trajectory.messages]
+        row["messages"] = [message.to_dict() for message in conversation.outcome.attempt.trajectory.messages]
     return row
 
 
-def _output(one: Conversation) -> dict[str, Any]:
-    truth = one.row.get("ground_truth")
+def _output(conversation: Conversation) -> dict[str, Any]:
+    truth = conversation.row.get("ground_truth")
     return {} if truth is None else {"ground_truth": truth}
 
 
 def _annotations(graded: GradedRun, of: str, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
     """Yield the annotations of spans, of traces or of sessions."""
-    for one in conversations(graded, FORMATS):
-        for found in published(one, graded.grading, left_out):
+    for conversation in conversations(graded, FORMATS):
+        for found in published(conversation, graded.grading, left_out):
             if _about(found.place) == of:
                 yield _annotation(found, of, graded.grading.id)
 
 
 def _labels(graded: GradedRun, of: str) -> Iterator[dict[str, Any]]:
     """Yield the labels of spans, of traces or of sessions as annotations by people."""
-    for found in published_labels(graded, FORMATS):
-        if _about(found.place) == of:
-            yield _label(found, of)
+    for label in published_labels(graded, FORMATS):
+        if _about(label.place) == of:
+            yield _label(label, of)
 
 
 def _about(place: Place) -> str:
@@ -131,10 +131,10 @@ def _annotation(found: Published, of: str, grading: str) -> dict[str, Any]:
     return _annotated(found, of, kind, result, grading)
 
 
-def _label(found: PublishedLabel, of: str) -> dict[str, Any]:
-    label = found.label
+def _label(published_label: PublishedLabel, of: str) -> dict[str, Any]:
+    label = published_label.label
     result = {"label": label.verdict, "score": VALUES[label.verdict], "explanation": label.note}
-    return _annotated(found, of, "HUMAN", result, f"{found.about['run']} {label.author}")
+    return _annotated(published_label, of, "HUMAN", result, f"{published_label.about['run']} {label.author}")
 
 
 def _annotated(
@@ -154,15 +154,15 @@ def _annotated(
     }
 
 
-def _span(span: Span, one: Conversation) -> dict[str, Any]:
-    key = one.outcome.attempt.key
+def _span(span: Span, conversation: Conversation) -> dict[str, Any]:
+    key = conversation.outcome.attempt.key
     known: dict[str, Any] = {
         "openinference.span.kind": "CHAIN" if span.parent is None else "AGENT",
         "input.value": strict_json(span.given),
         "input.mime_type": "application/json",
         "output.value": strict_json(span.made),
         "output.mime_type": "application/json",
-        "metadata": strict_json({"run": one.run, "sample": key.sample_id, "target": key.target}),
+        "metadata": strict_json({"run": conversation.run, "sample": key.sample_id, "target": key.target}),
     }
     if span.usage is not None:
         known["llm.token_count.prompt"] = span.usage.input_tokens

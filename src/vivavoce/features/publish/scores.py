@@ -65,16 +65,16 @@ def _figures(summary: Summary) -> Iterator[tuple[str, float | None]]:
         yield from _used(f"usage/{role}", used)
 
 
-def _of_grader(name: str, one: GraderSummary) -> Iterator[tuple[str, float | None]]:
+def _of_grader(name: str, summary: GraderSummary) -> Iterator[tuple[str, float | None]]:
     for field in (*_RATES, *_COUNTS):
-        yield f"{name}/{field}", getattr(one, field)
-    if one.measured is not None:
-        yield f"{name}/measured/mean", one.measured.mean
-        yield f"{name}/measured/min", one.measured.min
-        yield f"{name}/measured/max", one.measured.max
-    for k in one.pass_at:
-        yield f"{name}/pass_at_{k}", one.pass_at[k]
-        yield f"{name}/pass_hat_{k}", one.pass_hat.get(k)
+        yield f"{name}/{field}", getattr(summary, field)
+    if summary.measured is not None:
+        yield f"{name}/measured/mean", summary.measured.mean
+        yield f"{name}/measured/min", summary.measured.min
+        yield f"{name}/measured/max", summary.measured.max
+    for k in summary.pass_at:
+        yield f"{name}/pass_at_{k}", summary.pass_at[k]
+        yield f"{name}/pass_hat_{k}", summary.pass_hat.get(k)
 
 
 def _used(place: str, used: Usage) -> Iterator[tuple[str, float | None]]:
@@ -118,8 +118,8 @@ def published(one: Conversation, grading: Grading, left_out: Counter[str]) -> It
                 left_out["score that is an error" if score.state == "error" else "score that was skipped"] += 1
 
 
-def _published_score(one: Conversation, grading: Grading, name: str, score: Score) -> Published:
-    key = one.outcome.attempt.key
+def _published_score(conversation: Conversation, grading: Grading, name: str, score: Score) -> Published:
+    key = conversation.outcome.attempt.key
     turn = score.turn
     about: dict[str, Any] = {
         "run": grading.run_id,
@@ -133,7 +133,7 @@ def _published_score(one: Conversation, grading: Grading, name: str, score: Scor
         "fingerprint": grading.fingerprints.get(name),
     }
     known = {field: value for field, value in about.items() if value is not None}
-    return Published(stable_id(grading.id, *key, name, turn), name, score, one.place_of(turn), known)
+    return Published(stable_id(grading.id, *key, name, turn), name, score, conversation.place_of(turn), known)
 
 
 def is_judged(score: Score) -> bool:
@@ -172,9 +172,9 @@ def published_labels(graded: GradedRun, formats: frozenset[str]) -> Iterator[Pub
             yield _published_label(one, label)
 
 
-def _published_label(one: Conversation, label: Label) -> PublishedLabel:
+def _published_label(conversation: Conversation, label: Label) -> PublishedLabel:
     about: dict[str, Any] = {
-        "run": one.run,
+        "run": conversation.run,
         "sample": label.sample_id,
         "target": label.target,
         "trial": to_number(label.trial),
@@ -185,11 +185,11 @@ def _published_label(one: Conversation, label: Label) -> PublishedLabel:
         "labelled_at": label.created_at,
     }
     return PublishedLabel(
-        stable_id("label", one.run, *label.key, label.grader, label.turn, label.author),
+        stable_id("label", conversation.run, *label.key, label.grader, label.turn, label.author),
         label.grader or OVERALL,
         label,
-        one.place_of(label.turn),
-        one.is_new,
-        one.outcome.attempt.started_at,
+        conversation.place_of(label.turn),
+        conversation.is_new,
+        conversation.outcome.attempt.started_at,
         {name: value for name, value in about.items() if value is not None},
     )

@@ -48,7 +48,7 @@ def write_requests(requests: Iterable[Request], kinds: Sequence[Kind], directory
     """
     written: Counter[str] = Counter()
     names: set[str] = set()
-    for kind, group in groupby(requests, key=lambda one: one.kind):
+    for kind, group in groupby(requests, key=lambda request: request.kind):
         names.add(kind.file)
         with whole_file(directory / kind.file) as path, path.open("w", encoding="utf-8", newline="") as file:
             for one in group:
@@ -124,7 +124,7 @@ async def send(requests: Iterable[Request], address: Address) -> Sent:
     """
     sender = _Sender(address)
     try:
-        for _, group in groupby(requests, key=lambda one: one.kind):
+        for _, group in groupby(requests, key=lambda request: request.kind):
             while some := list(islice(group, AT_ONCE)):
                 await _all(sender.post, some)
     except Fault as fault:

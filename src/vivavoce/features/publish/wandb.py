@@ -45,8 +45,8 @@ def publish(graded: GradedRun) -> list[str]:
             run.summary.update(numbers)
             if graded.grading.verdict is not None:
                 run.summary["verdict"] = graded.grading.verdict
-            tables = {"samples": wandb.Table(columns=list(COLUMNS), data=[list(one) for one in sample_cells(graded)])}
-            labels = [list(one) for one in label_cells(graded)]
+            tables = {"samples": wandb.Table(columns=list(COLUMNS), data=[list(row) for row in sample_cells(graded)])}
+            labels = [list(cell) for cell in label_cells(graded)]
             if labels:
                 tables["labels"] = wandb.Table(columns=list(LABEL_COLUMNS), data=labels)
             run.log(tables)

@@ -24,8 +24,8 @@ _HEAD = re.compile(r"\[(.+)\]")
 
 def does(act: str, message: str) -> bool:
     """Return whether a message does something, such as `thanks`, in English words; see `english_phrases.txt`."""
-    found = _patterns()[act].search(fold(message))
-    return found is not None and (act not in _AT_THE_BEGINNING or found.start() < OPENING)
+    match = _patterns()[act].search(fold(message))
+    return match is not None and (act not in _AT_THE_BEGINNING or match.start() < OPENING)
 
 
 def asks(message: str) -> bool:

@@ -96,7 +96,7 @@ def command(
             out().print(block, soft_wrap=isinstance(block, Text))
 
 
-def _spoken(held: ExitStack, store: str, name: str, format_: str | None) -> Spoken:
+def _spoken(stack: ExitStack, store: str, name: str, format_: str | None) -> Spoken:
     """Return the users' sides of a file, or of a run where there is no file of that name.
 
     Raises:
@@ -107,7 +107,7 @@ def _spoken(held: ExitStack, store: str, name: str, format_: str | None) -> Spok
         return spoken_in_file(existing(path), format_)
     if format_ is not None:
         raise UsageError(f"--from needs a file, and '{name}' is not a file")
-    return spoken_in_run(held.enter_context(Store.open(store, create=False)), name)
+    return spoken_in_run(stack.enter_context(Store.open(store, create=False)), name)
 
 
 def _write(found: Fitted, path: Path) -> None:

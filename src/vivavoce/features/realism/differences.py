@@ -74,12 +74,12 @@ def feature_differences(both: Both) -> list[FeatureDifference]:
     return sorted(found, key=lambda one: (not one.differs, -one.telling))
 
 
-def _with_q(one: FeatureDifference, found: MeanDifference | None, q_value: float) -> FeatureDifference:
+def _with_q(difference: FeatureDifference, found: MeanDifference | None, q_value: float) -> FeatureDifference:
     differs = q_value <= RATE and found is not None and found.excludes_zero
-    return one.model_copy(update={"q_value": q_value, "differs": differs})
+    return difference.model_copy(update={"q_value": q_value, "differs": differs})
 
 
-def _compared(both: Both, place: int, feature: Feature, found: MeanDifference | None) -> FeatureDifference:
+def _compared(both: Both, place: int, feature: Feature, mean_difference: MeanDifference | None) -> FeatureDifference:
     column = both.rows[:, place]
     known = ~np.isnan(column)
     return FeatureDifference(
@@ -90,11 +90,11 @@ def _compared(both: Both, place: int, feature: Feature, found: MeanDifference | 
         english=feature.english,
         simulated=_figure(both, place, feature, simulated=True),
         real=_figure(both, place, feature, simulated=False),
-        difference=None if found is None else found.difference,
-        low=None if found is None else found.low,
-        high=None if found is None else found.high,
-        p_value=None if found is None else found.p_value,
-        higher=None if found is None else auroc(column[known], both.is_simulated[known]),
+        difference=None if mean_difference is None else mean_difference.difference,
+        low=None if mean_difference is None else mean_difference.low,
+        high=None if mean_difference is None else mean_difference.high,
+        p_value=None if mean_difference is None else mean_difference.p_value,
+        higher=None if mean_difference is None else auroc(column[known], both.is_simulated[known]),
     )
 
 

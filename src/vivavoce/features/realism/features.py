@@ -57,7 +57,7 @@ def measured(sides: Sequence[UserSide], english: Sequence[bool]) -> Floats:
     `english` says for each conversation whether it is taken to be English.
     """
     rows = [
-        [_or_nan(one.of(side)) if is_english or not one.english else np.nan for one in FEATURES]
+        [_or_nan(feature.of(side)) if is_english or not feature.english else np.nan for feature in FEATURES]
         for side, is_english in zip(sides, english, strict=True)
     ]
     return np.array(rows, dtype=np.float64).reshape(len(sides), len(FEATURES))
@@ -109,7 +109,7 @@ def _new_details(side: UserSide) -> list[int]:
     counts: list[int] = []
     for message, before in zip(side.messages, side.before, strict=True):
         known += f"\n{fold(before)}"
-        fresh = {one for one in _details(message) if one not in told and one not in known}
+        fresh = {detail for detail in _details(message) if detail not in told and detail not in known}
         told |= fresh
         counts.append(len(fresh))
     return counts
@@ -139,7 +139,7 @@ def _taken_up(side: UserSide) -> float | None:
     """Return which part of the user's longer words are in the answer before."""
     shares: list[float] = []
     for message, before in zip(side.messages, side.before, strict=True):
-        own = {one for one in words(message) if len(one) > 3}
+        own = {word for word in words(message) if len(word) > 3}
         if own and before:
             shares.append(len(own & set(words(before))) / len(own))
     return fmean(shares) if shares else None

@@ -28,7 +28,7 @@ RAREST = 0.02
 """What stands in a smaller share of messages is left out."""
 
 _TRAILING = re.compile(r" +$", re.MULTILINE)
-_PLACES = {one.key: place for place, one in enumerate(FEATURES)}
+_PLACES = {feature.key: place for place, feature in enumerate(FEATURES)}
 _NAMES: Mapping[str, tuple[str, str]] = {
     "words": ("brief", "wordy"),
     "questions": ("telling", "asking"),
@@ -98,8 +98,8 @@ def fitted(real: Spoken) -> Fitted:
         )
     both = Both(part, part)
     rows = both.rows[:number]
-    found = find_kinds(rows)
-    of = np.zeros(number, dtype=np.intp) if found is None else found.nearest(rows)
+    kinds = find_kinds(rows)
+    of = np.zeros(number, dtype=np.intp) if kinds is None else kinds.nearest(rows)
     language = _language(part)
     personas: list[dict[str, Any]] = []
     for kind in range(int(of.max()) + 1):

@@ -79,15 +79,15 @@ class Kind(BaseModel):
 def kinds_of(both: Both) -> list[Kind]:
     """Return the kinds of the real users, the largest first; none where they are too few or all alike."""
     real = both.rows[~both.is_simulated]
-    found = find_kinds(real)
-    if found is None:
+    kinds = find_kinds(real)
+    if kinds is None:
         return []
-    of = found.nearest(both.rows)
-    inside = (of[:, None] == np.arange(len(found.centres))).astype(np.float64)
-    bounds = [(0.0, 1.0)] * len(found.centres)
+    of = kinds.nearest(both.rows)
+    inside = (of[:, None] == np.arange(len(kinds.centres))).astype(np.float64)
+    bounds = [(0.0, 1.0)] * len(kinds.centres)
     compared = mean_differences(inside, both.clusters, both.is_simulated, bounds)
     q_values = adjusted([1.0 if one is None or one.p_value is None else one.p_value for one in compared])
-    return [_kind(both, found, of, kind, q_values[kind]) for kind in range(len(found.centres))]
+    return [_kind(both, kinds, of, kind, q_values[kind]) for kind in range(len(kinds.centres))]
 
 
 def find_kinds(rows: Floats) -> Centres | None:
@@ -139,7 +139,7 @@ def _scaled(rows: Floats, mean: Floats, spread: Floats) -> Floats:
     return np.nan_to_num((_raw(rows) - mean) / spread, nan=0.0)
 
 
-def _kind(both: Both, found: Centres, of: NDArray[np.intp], kind: int, q_value: float) -> Kind:
+def _kind(both: Both, centres: Centres, of: NDArray[np.intp], kind: int, q_value: float) -> Kind:
     inside = (of == kind).astype(np.float64)
     shares = [
         mean_interval(inside[side].tolist(), list(compress(both.clusters, side.tolist())))
@@ -148,7 +148,7 @@ def _kind(both: Both, found: Centres, of: NDArray[np.intp], kind: int, q_value: 
     real, simulated = shares
     assert real is not None
     assert simulated is not None
-    middle = _middle(both, found, of, kind)
+    middle = _middle(both, centres, of, kind)
     return Kind(
         number=kind + 1,
         real=real.mean,

@@ -22,7 +22,7 @@ UNKNOWN = "too short to tell"
 TOGETHER = 100
 """Conversations whose language is told together, where none is long enough alone."""
 
-_NEED_ENGLISH = len([one for one in FEATURES if one.english])
+_NEED_ENGLISH = len([feature for feature in FEATURES if feature.english])
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def languages_of(spoken: Spoken) -> Mapping[str, int]:
 
 def usual_language(spoken: Spoken) -> str | None:
     """Return the language of most conversations; where each is too short to tell, that of many together."""
-    told = Counter(side.language for side in spoken.sides if side.language is not None)
-    if told:
-        return told.most_common(1)[0][0]
+    counter = Counter(side.language for side in spoken.sides if side.language is not None)
+    if counter:
+        return counter.most_common(1)[0][0]
     return language_of(" ".join(message for side in spoken.sides[:TOGETHER] for message in side.messages)[:READ])

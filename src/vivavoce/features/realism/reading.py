@@ -40,7 +40,7 @@ def spoken_in_file(path: Path, format: str | None = None) -> Spoken:  # noqa: A0
     Raises:
         UsageError: the file or a row cannot be read, or no conversation has a message of a user.
     """
-    found = check_samples(path, format=format, log=True)
+    samples = check_samples(path, format=format, log=True)
     kept = _Kept(str(path))
     for sample in read_samples(path, format=format):
         name = conversation_label(sample.id, sample.trial or 0)
@@ -48,7 +48,7 @@ def spoken_in_file(path: Path, format: str | None = None) -> Spoken:  # noqa: A0
             kept.left_out["without recorded messages"] += 1
         else:
             kept.add(name, sample.messages, sample.id if sample.trial else None)
-    return kept.spoken(found.notes)
+    return kept.spoken(samples.notes)
 
 
 def spoken_in_run(store: Store, name: str) -> Spoken:

@@ -157,26 +157,28 @@ def markdown_realism(found: Realism) -> str:
     return "\n".join([*_markdown_lines(found), ""])
 
 
-def _markdown_lines(found: Realism) -> Iterator[str]:
-    yield from (f"**{code(found.finding, WIDEST)}**", "")
-    yield from (f"- {code(line, WIDEST)}" for line in sides(found))
-    yield from (f"- {line}" for line in apart_lines(found))
-    if found.change is not None:
-        yield from (f"- {code(line, WIDEST)}" for line in change_lines(found.change))
-        if found.change.features:
+def _markdown_lines(realism: Realism) -> Iterator[str]:
+    yield from (f"**{code(realism.finding, WIDEST)}**", "")
+    yield from (f"- {code(line, WIDEST)}" for line in sides(realism))
+    yield from (f"- {line}" for line in apart_lines(realism))
+    if realism.change is not None:
+        yield from (f"- {code(line, WIDEST)}" for line in change_lines(realism.change))
+        if realism.change.features:
             yield ""
-            yield from table(list(CHANGE_HEADS), "lrrrl", (change_cells(feature) for feature in found.change.features))
+            yield from table(
+                list(CHANGE_HEADS), "lrrrl", (change_cells(feature) for feature in realism.change.features)
+            )
     yield ""
-    yield from table(list(HEADS), "lrrrrl", (feature_cells(feature) for feature in found.features))
-    yield from _markdown_unlike("Simulated conversations that are least like real ones", found.least_likely)
-    yield from _markdown_unlike("Real conversations that are least like simulated ones", found.least_resembled)
-    if found.kinds:
+    yield from table(list(HEADS), "lrrrrl", (feature_cells(feature) for feature in realism.features))
+    yield from _markdown_unlike("Simulated conversations that are least like real ones", realism.least_likely)
+    yield from _markdown_unlike("Real conversations that are least like simulated ones", realism.least_resembled)
+    if realism.kinds:
         yield from ("", "Kinds of real users", "")
-        for kind in found.kinds:
+        for kind in realism.kinds:
             yield f"{kind.number}. {kind_line(kind)}: {'; '.join(kind.marks)}; such as {code(kind.example)}"
-    if found.notes:
+    if realism.notes:
         yield ""
-    yield from (f"- {code(note, WIDEST)}" for note in found.notes)
+    yield from (f"- {code(note, WIDEST)}" for note in realism.notes)
 
 
 def _markdown_unlike(title: str, conversations: Sequence[Unlike]) -> Iterator[str]:

@@ -95,7 +95,9 @@ def text_to_embed(messages: Sequence[str]) -> str:
 def _classified(by: By, both: Both, rows: Floats, chosen: NDArray[np.bool_], penalty: float) -> Classified:
     truth = both.is_simulated[chosen]
     clusters = [both.clusters[place] for place in np.flatnonzero(chosen)]
-    on_each = [{one for one, there in zip(clusters, truth, strict=True) if there == side} for side in (True, False)]
+    on_each = [
+        {cluster for cluster, there in zip(clusters, truth, strict=True) if there == side} for side in (True, False)
+    ]
     plain = Apart(by=by, simulated=int(truth.sum()), real=int((~truth).sum()))
     if on_each[0] == on_each[1]:
         return Classified(plain.model_copy(update={"note": SAME}), None)

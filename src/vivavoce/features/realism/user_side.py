@@ -75,4 +75,4 @@ def _hash(text: str) -> int:
 
 
 def _first_user(messages: Sequence[AnyMessage]) -> int:
-    return next((place for place, one in enumerate(messages) if one.role == "user"), len(messages))
+    return next((place for place, message in enumerate(messages) if message.role == "user"), len(messages))

@@ -126,12 +126,12 @@ def _print(plan: Planned) -> None:
     for line in (seen, basis(plan)):
         out().print(Text(line), soft_wrap=True)
     out().print()
-    costs = any(one.cost is not None for one in plan.needs)
-    calls = any(one.calls for one in plan.needs)
-    shown = [
+    costs = any(need.cost is not None for need in plan.needs)
+    calls = any(need.calls for need in plan.needs)
+    columns = [
         column for column in _COLUMNS if (calls or column is not _COLUMNS[3]) and (costs or column is not _COLUMNS[4])
     ]
-    out().print(FittingTable(shown, [_cells(one, calls=calls, costs=costs) for one in plan.needs]))
+    out().print(FittingTable(columns, [_cells(need, calls=calls, costs=costs) for need in plan.needs]))
     out().print()
     for line in outlook(plan):
         out().print(Text(line), soft_wrap=True)

@@ -106,10 +106,10 @@ def variances(store: Store, run: Run, grading: Grading, grader: str | None = Non
     return _split(run.id, target, tallies[key], name, of_passes=of_passes)
 
 
-def _split(run: str, target: str, found: Tally, name: str, *, of_passes: bool) -> Variances:
+def _split(run: str, target: str, tally: Tally, name: str, *, of_passes: bool) -> Variances:
     by_sample: dict[str, list[float]] = {}
-    values = [float(one) for one in found.passed] if of_passes else found.values
-    for sample, value in zip(found.samples, values, strict=True):
+    values = [float(one) for one in tally.passed] if of_passes else tally.values
+    for sample, value in zip(tally.samples, values, strict=True):
         by_sample.setdefault(sample, []).append(value)
     within = trial_variance(by_sample)
     assert within is not None
@@ -130,7 +130,7 @@ def _split(run: str, target: str, found: Tally, name: str, *, of_passes: bool) -
 
 def wrong_share(calibrations: Sequence[Calibration]) -> float | None:
     """Return the share of verdicts with which people disagree, by the calibration with the most drawn labels."""
-    best = max(calibrations, key=lambda one: len(one.drawn), default=None)
+    best = max(calibrations, key=lambda calibration: len(calibration.drawn), default=None)
     if best is None or not best.drawn:
         return None
     weights = [1 / one.drawn for one in best.drawn if one.drawn]

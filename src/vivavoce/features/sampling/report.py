@@ -31,7 +31,7 @@ def drawn_text(sampling: Sampling) -> str:
     """Return how conversations were drawn; what strata are called may come from a file."""
     of = f"drawn: {sampling.drawn:,} of {count(sampling.population, 'conversation')}"
     if sampling.by:
-        found = [f"{one_line(one.name, 60)} ({one.drawn:,} of {one.size:,})" for one in sampling.strata]
+        found = [f"{one_line(stratum.name, 60)} ({stratum.drawn:,} of {stratum.size:,})" for stratum in sampling.strata]
         more = len(found) - _GROUPS_SHOWN
         shown = "; ".join(found[:_GROUPS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
         how = f", in proportion from {count(len(found), 'group')} by {', '.join(sampling.by)}: {shown}"

@@ -280,8 +280,8 @@ class Sampler:
             UsageError: it is about each conversation, and not about a mean.
         """
         if isinstance(gate, LogicalGate):
-            for one in gate.conditions:
-                self.check_gate(one)
+            for condition in gate.conditions:
+                self.check_gate(condition)
             return
         if isinstance(gate, SamplesGate):
             raise UsageError("a gate on each sample needs all of them, but only a sample is judged; leave out sample")

@@ -108,19 +108,19 @@ def trends(
     return page("trends.html", values)
 
 
-def _others(found: Trends, shown: Trend, kept: dict[str, str | int | None]) -> list[Small]:
+def _others(trends: Trends, shown: Trend, kept: dict[str, str | int | None]) -> list[Small]:
     """Return small plots of the other graders, all on one axis."""
-    names = [name for name in found.graders if name != shown.grader][:OTHERS]
-    others = [found.trend(name, shown.target) for name in names]
-    axis = Axis.around((point for one in others for point in one.points), TOP, BOTTOM)
+    names = [name for name in trends.graders if name != shown.grader][:OTHERS]
+    others = [trends.trend(name, shown.target) for name in names]
+    axis = Axis.around((point for other in others for point in other.points), TOP, BOTTOM)
     return [
         Small(
-            one,
-            trends_page(**{**kept, "grader": one.grader}),
-            trend_plot(one.points, axis),
-            next((point for point in reversed(one.points) if point.mean is not None), None),
+            other,
+            trends_page(**{**kept, "grader": other.grader}),
+            trend_plot(other.points, axis),
+            next((point for point in reversed(other.points) if point.mean is not None), None),
         )
-        for one in others
+        for other in others
     ]
 
 

@@ -93,7 +93,7 @@ class Beat:
 
     def _figures(self, hour: int, counts: dict[str, int]) -> HourFigures:
         watches, until = self.store.watches, hour + HOUR
-        mine = [one.grading for one in watches.runs(self.name, hour, until)]
+        mine = [run.grading for run in watches.runs(self.name, hour, until)]
         statuses = watches.status_counts(mine, hour, until)
         return HourFigures(
             counts=counts,

@@ -398,10 +398,10 @@ class Spool:
             _tell(one, taken if fault is None else fault)
             taken.arrivals.clear()
 
-    def _fault_of(self, taken: list[tuple[Taken, float]]) -> Exception | None:
+    def _fault_of(self, takens: list[tuple[Taken, float]]) -> Exception | None:
         """Commit what was read; return why it could not be."""
         try:
-            self._transacted(lambda database, counts: [add(database, one, now, counts) for one, now in taken])
+            self._transacted(lambda database, counts: [add(database, one, now, counts) for one, now in takens])
         except StoreError as error:
             return _full("the disk is full") if _disk_is_full(error) else error
         except Exception as error:

@@ -355,8 +355,8 @@ def _period(start: float, hours: Iterable[HourFigures]) -> Period:
         judged, broken = judged + hour.judged, broken + hour.broken
         for what in counts:
             counts[what] += hour.counts.get(what, 0)
-        for name, found in hour.graders.items():
-            graders.setdefault(name, []).append(found)
+        for name, grader in hour.graders.items():
+            graders.setdefault(name, []).append(grader)
     return Period(
         start=start,
         arrived=counts["conversations"] + counts["not sampled"],
@@ -368,23 +368,23 @@ def _period(start: float, hours: Iterable[HourFigures]) -> Period:
     )
 
 
-def _rate(found: list[GraderCount]) -> Rate:
-    passed, failed = sum(one.passed for one in found), sum(one.failed for one in found)
+def _rate(counts: list[GraderCount]) -> Rate:
+    passed, failed = sum(one.passed for one in counts), sum(one.failed for one in counts)
     scored = passed + failed
-    known = {"passed": passed, "scored": scored, "errors": sum(one.errors for one in found)}
-    known |= {"skipped": sum(one.skipped for one in found), "measured": sum(one.measured for one in found)}
+    known = {"passed": passed, "scored": scored, "errors": sum(one.errors for one in counts)}
+    known |= {"skipped": sum(one.skipped for one in counts), "measured": sum(one.measured for one in counts)}
     rate = share_interval({(1, 1): passed, (0, 1): failed})
     return Rate(**known, share=rate and rate.mean, low=rate and rate.low, high=rate and rate.high)
 
 
 def _failing(store: Store, name: str, now: float) -> Iterable[FailedTalk]:
     """Yield the conversations that failed last, newest first."""
-    found: list[FailedTalk] = []
+    talks: list[FailedTalk] = []
     newest = store.watches.runs(name, now - SHOWN["hour"] * 3600, now + 1)[::-1]
     for one in newest[:_RUNS]:
         page = store.browse.samples(one.grading, "state:fail", sort="-position", limit=FAILING)
-        found += [_failed(one.run, entry) for entry in page.samples]
-    return found[:FAILING]
+        talks += [_failed(one.run, entry) for entry in page.samples]
+    return talks[:FAILING]
 
 
 def _failed(run: str, entry: SampleEntry) -> FailedTalk:

@@ -204,7 +204,11 @@ def place_of(request: Request, run: str, key: AttemptKey, turn: int | None = Non
     store: Store = request.app.state.store
     record = store.run(run)
     if not key.target:
-        same = [one.key for one in store.attempts(record.id, sample_id=key.sample_id) if one.key.trial == key.trial]
+        same = [
+            attempt.key
+            for attempt in store.attempts(record.id, sample_id=key.sample_id)
+            if attempt.key.trial == key.trial
+        ]
         if len(same) > 1:
             raise UsageError(f"name the target, one of {', '.join(one.target for one in same)}")
         key = same[0] if same else key

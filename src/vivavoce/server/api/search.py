@@ -30,7 +30,7 @@ def search(
         Query(
             alias="q",
             description="Words that must all occur; case and accents are ignored. Operators: "
-            + "; ".join(f"`{one.example}`: {one.selects}" for one in OPERATORS)
+            + "; ".join(f"`{operator.example}`: {operator.selects}" for operator in OPERATORS)
             + ". Quotation marks keep words together, a leading `-` excludes.",
         ),
     ],

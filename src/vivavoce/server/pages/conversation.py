@@ -154,8 +154,8 @@ class _View:
         if entry is None:
             return None
         key = entry.attempt.key if isinstance(entry, Outcome) else entry
-        named = AttemptKey(key.sample_id, key.target, key.trial)
-        target, grading = self.chosen(named).values()
+        attempt_key = AttemptKey(key.sample_id, key.target, key.trial)
+        target, grading = self.chosen(attempt_key).values()
         words, order = self.listed.query.values()
         return sample_page(
             self.run.id,

@@ -67,10 +67,12 @@ def conversations(news: Iterable[JobEvent], run: str | None, grading: str | None
     return _choose_conversations(list(found.values()))
 
 
-def _choose_conversations(found: Sequence[Conversation]) -> list[Conversation]:
+def _choose_conversations(conversations: Sequence[Conversation]) -> list[Conversation]:
     """Choose the running ones, then the most recently finished ones."""
-    places = sorted(range(len(found)), key=lambda number: (found[number].over, -found[number].ended))
-    return [found[number] for number in sorted(places[:PLACES])]
+    places = sorted(
+        range(len(conversations)), key=lambda number: (conversations[number].over, -conversations[number].ended)
+    )
+    return [conversations[number] for number in sorted(places[:PLACES])]
 
 
 def job_link(jobs: Jobs, run: Run) -> str | None:

@@ -79,11 +79,11 @@ def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Respons
     drawings = _histograms(view, summary, known, asked=asked.histograms)
     live = {"histograms_link": f"{run_page(held.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
     live |= {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, held)}
-    found = _load_samples(view)
+    samples = _load_samples(view)
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
-    parts = list(answers_of(PagePart, "run_list_parts", view=view, readable=not found.problem))
-    values = {**_head(view, summary, sets), **_list(view, summary, found, known), **live, **table, **form}
-    return page("run.html", {**values, "list_parts": parts}, max([found.status, *(part.status for part in parts)]))
+    parts = list(answers_of(PagePart, "run_list_parts", view=view, readable=not samples.problem))
+    values = {**_head(view, summary, sets), **_list(view, summary, samples, known), **live, **table, **form}
+    return page("run.html", {**values, "list_parts": parts}, max([samples.status, *(part.status for part in parts)]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def search(request: Request, q: str = "", kind: str | None = None, after: str | 
     values: dict[str, object] = {
         "section": "search",
         "text": text,
-        "operators": [(one, search_page(q=one.example)) for one in OPERATORS],
+        "operators": [(operator, search_page(q=operator.example)) for operator in OPERATORS],
         "json_link": search_data(q=text, kind=chosen) if text else None,
         "problem": "",
         "groups": [],
@@ -77,10 +77,10 @@ def search(request: Request, q: str = "", kind: str | None = None, after: str | 
     if not text:
         return page("search.html", values)
     try:
-        found = _search_groups(cast("Store", request.app.state.store), parse_query(text), text, chosen, before)
+        groups = _search_groups(cast("Store", request.app.state.store), parse_query(text), text, chosen, before)
     except UsageError as error:
         return page("search.html", {**values, "problem": safe(str(error))}, 422)
-    return page("search.html", {**values, **found})
+    return page("search.html", {**values, **groups})
 
 
 @router.get("/search/names")
@@ -100,16 +100,16 @@ def names(request: Request) -> Response:
     answer = {
         "operators": [
             {
-                "name": one.name,
-                "selects": one.selects,
-                "example": one.example,
-                "values": [quoted(value) for value in values.get(one.name, ())][:OFFERED],
+                "name": operator.name,
+                "selects": operator.selects,
+                "example": operator.example,
+                "values": [quoted(value) for value in values.get(operator.name, ())][:OFFERED],
             }
-            for one in OPERATORS
+            for operator in OPERATORS
         ],
         "runs": [
-            {"name": f"{safe(one.suite)}, {safe(one.id)}", "link": run_page(one.id)}
-            for one in store.browse.named_runs(known.runs[:RECENT])
+            {"name": f"{safe(run.suite)}, {safe(run.id)}", "link": run_page(run.id)}
+            for run in store.browse.named_runs(known.runs[:RECENT])
         ],
     }
     return JSONResponse(answer)
@@ -134,7 +134,7 @@ def _search_groups(store: Store, query: Query, text: str, kind: Kind | None, bef
     ]
     runs = store.searcher.runs(query) if kind is None else []
     held = {hit.run_id for _, page_of in found for hit in page_of.hits}
-    entries = {one.id: one for one in store.browse.named_runs([*held, *runs[:SHOWN]])}
+    entries = {run.id: run for run in store.browse.named_runs([*held, *runs[:SHOWN]])}
     groups = [
         Group(
             KINDS[one],
