@@ -177,22 +177,22 @@ def kept_job(folder: Folder, job: Job) -> Job:
     Raises:
         UsageError: the folder holds another job, or a file of it has changed since.
     """
-    begun = read_job(folder)
-    if begun is None:
+    stored_job = read_job(folder)
+    if stored_job is None:
         if folder.names():
             raise UsageError(f"{folder.place} has files but no {FILE}; name an empty or a new folder")
         _keep(folder, job)
         return job
-    _check_same(folder, begun, job)
-    known = {file.place: file for file in begun.files}
+    _check_same(folder, stored_job, job)
+    known = {file.place: file for file in stored_job.files}
     for file in job.files:
         before = known.get(file.place)
         if before is not None and before.problem is None and _content(before) != _content(file):
             raise UsageError(f"{file.place} has changed since {folder.place} was started; name another folder")
-    files = [_now(file, job.files) for file in begun.files]
+    files = [_now(file, job.files) for file in stored_job.files]
     files += [file for file in job.files if file.place not in known]
-    joined = begun.model_copy(update={"files": files, "max_concurrent": job.max_concurrent})
-    if joined != begun:
+    joined = stored_job.model_copy(update={"files": files, "max_concurrent": job.max_concurrent})
+    if joined != stored_job:
         _keep(folder, joined)
     return joined
 

@@ -22,12 +22,12 @@ def captured_row(request: Request, run: str, key: AttemptKey, region: str | None
         UsageError: there is no such conversation, or it cannot be captured.
     """
     store = cast("Store", request.app.state.store)
-    found = store.run(run)
-    attempts = list(store.attempts(found.id, sample_id=key.sample_id))
+    stored_run = store.run(run)
+    attempts = list(store.attempts(stored_run.id, sample_id=key.sample_id))
     for attempt in attempts:
         if attempt.key.trial == key.trial and key.target in ("", attempt.key.target):
-            return capture(found, attempt, region)
-    raise no_conversation(found.id, key.sample_id, key.target or None, key.trial, (one.key for one in attempts))
+            return capture(stored_run, attempt, region)
+    raise no_conversation(stored_run.id, key.sample_id, key.target or None, key.trial, (one.key for one in attempts))
 
 
 def add_row(request: Request, row: Captured, name: str) -> Appended:

@@ -22,41 +22,41 @@ Part = tuple[list[str], list[list[str]]]
 """The heads of a table, and its rows."""
 
 
-def terminal_lines(found: MetricTest) -> Iterator[str | FittingTable]:
+def terminal_lines(test: MetricTest) -> Iterator[str | FittingTable]:
     """Yield a test of metrics as lines of text and tables."""
-    yield heading(found)
-    for heads, rows in _parts(found):
+    yield heading(test)
+    for heads, rows in _parts(test):
         yield ""
         yield figures_table(heads, rows, [_RANKS.get(head, 0) for head in heads])
     yield ""
-    yield from closing(found)
+    yield from closing(test)
 
 
-def markdown_lines(found: MetricTest) -> Iterator[str]:
+def markdown_lines(test: MetricTest) -> Iterator[str]:
     """Yield a test of metrics as Markdown."""
-    yield f"**{code(heading(found), 400)}**"
+    yield f"**{code(heading(test), 400)}**"
     yield ""
-    for heads, rows in _parts(found):
+    for heads, rows in _parts(test):
         yield from table(heads, "l" + "r" * (len(heads) - 1), rows)
         yield ""
-    for line in closing(found):
+    for line in closing(test):
         yield f"- {code(line, 400)}"
 
 
-def heading(found: MetricTest) -> str:
+def heading(test: MetricTest) -> str:
     """Return which conversations were changed."""
-    bad = found.left_out - found.unscored
+    bad = test.left_out - test.unscored
     why = [f"{bad:,} that are not good as they are"] if bad else []
-    why += [f"{found.unscored:,} with an error instead of a score"] if found.unscored else []
+    why += [f"{test.unscored:,} with an error instead of a score"] if test.unscored else []
     out = f"; left out: {', '.join(why)}" if why else ""
-    return f"{count(found.conversations, 'conversation')} with defects and harmless edits{out}"
+    return f"{count(test.conversations, 'conversation')} with defects and harmless edits{out}"
 
 
-def closing(found: MetricTest) -> Iterator[str]:
+def closing(test: MetricTest) -> Iterator[str]:
     """Yield sentences about what the tables do not say."""
-    if found.no_place:
-        yield f"no conversation has a place for {', '.join(found.no_place)}"
-    for metric in found.metrics:
+    if test.no_place:
+        yield f"no conversation has a place for {', '.join(test.no_place)}"
+    for metric in test.metrics:
         name = safe(metric.title)
         if metric.failed_as_is:
             yield f"{name}: not compared are {count(metric.failed_as_is, 'conversation')} that it fails as it is"
@@ -70,7 +70,7 @@ def closing(found: MetricTest) -> Iterator[str]:
             yield f"{name}: nothing could be compared"
         if metric.detection.times and metric.position is not None and metric.position.difference is not None:
             yield f"{name}: {_position(metric.position)}"
-    yield from map(_self_preference, found.self_preference)
+    yield from map(_self_preference, test.self_preference)
 
 
 def _self_preference(preference: SelfPreference) -> str:
@@ -84,12 +84,12 @@ def _self_preference(preference: SelfPreference) -> str:
     )
 
 
-def gate_lines(found: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> Iterator[str]:
+def gate_lines(test: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> Iterator[str]:
     """Yield a sentence for each metric that sees too few defects, or that too many harmless edits move.
 
     Where nothing could be counted, nothing is said: see `inconclusive`.
     """
-    for metric in found.metrics:
+    for metric in test.metrics:
         seen, moved = metric.detection, metric.false_alarms
         if min_detection is not None and seen.share is not None and seen.share < min_detection:
             yield safe(f"{metric.title} sees {_told(seen)} of the defects, less than {min_detection:.1%}")
@@ -99,9 +99,9 @@ def gate_lines(found: MetricTest, min_detection: float | None, max_false_alarms:
             )
 
 
-def inconclusive(found: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> bool:
+def inconclusive(test: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> bool:
     """Say whether something has no score, or there is nothing to count that was asked for."""
-    for metric in found.metrics:
+    for metric in test.metrics:
         uncounted = (min_detection is not None and not metric.detection.n) or (
             max_false_alarms is not None and not metric.false_alarms.n
         )

@@ -65,10 +65,10 @@ def calibrations(
 ) -> Response:
     """List the calibrations that were kept of the labels of a run, newest first."""
     store = _store(request)
-    found = store.run(run)
+    stored_run = store.run(run)
     if grader is not None:
-        require_grader(grader, store.grading(found.id))
-    return answer(store.calibrations.of_run(found.id, grader))
+        require_grader(grader, store.grading(stored_run.id))
+    return answer(store.calibrations.of_run(stored_run.id, grader))
 
 
 @router.post("/runs/{run}/calibrations", response_model=CalibrationReport, status_code=201)

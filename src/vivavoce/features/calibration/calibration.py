@@ -78,7 +78,11 @@ def find_calibration(
         if found.labels:
             return found, False
         mine = grading.fingerprints[grader]
-        same = [one for one in store.calibrations.of_run(grading.run_id, grader) if one.fingerprint == mine]
+        same = [
+            calibration
+            for calibration in store.calibrations.of_run(grading.run_id, grader)
+            if calibration.fingerprint == mine
+        ]
         return (same[0], True) if same else (found, False)
     for one in store.calibrations.of_run(grading.run_id, grader):
         if one.id == kept:
@@ -335,42 +339,43 @@ _Z2 = 1.959963984540054**2
 
 
 def calibration_report(
-    store: Store, grading: Grading, found: Calibration, *, width: float = WIDTH, kept: bool = False
+    store: Store, grading: Grading, calibration: Calibration, *, width: float = WIDTH, kept: bool = False
 ) -> CalibrationReport:
     """Return what a calibration shows of the judge of a grading, which is one of the run with the labels."""
-    drawn = found.drawn
+    drawn = calibration.drawn
     cells = {(good, passed): 0 for good in (True, False) for passed in (True, False)}
     for one in drawn:
         cells[one.good, one.passed] += 1
-    verdicts = _verdicts(store, grading, found.grader)
+    verdicts = _verdicts(store, grading, calibration.grader)
     rates = [
-        TargetRate(target=target, rate=rate) for target, rate in rates_of(store, grading, found.grader, found).items()
+        TargetRate(target=target, rate=rate)
+        for target, rate in rates_of(store, grading, calibration.grader, calibration).items()
     ]
     return CalibrationReport(
-        id=found.id,
-        run=found.run_id,
-        grader=found.grader,
-        fingerprint=found.fingerprint,
-        source=found.source,
-        created_at=found.created_at,
+        id=calibration.id,
+        run=calibration.run_id,
+        grader=calibration.grader,
+        fingerprint=calibration.fingerprint,
+        source=calibration.source,
+        created_at=calibration.created_at,
         kept=kept,
-        labels=len(found.labels),
+        labels=len(calibration.labels),
         drawn=len(drawn),
         not_blind=sum(not one.blind for one in drawn),
-        unsure=found.unsure,
-        split=found.split,
-        unscored=found.unscored,
+        unsure=calibration.unsure,
+        split=calibration.split,
+        unscored=calibration.unscored,
         both_pass=cells[True, True],
         too_strict=cells[True, False],
         too_lenient=cells[False, True],
         both_fail=cells[False, False],
         figures=figures_of(drawn),
         bins=list(_bins(drawn)),
-        slices=list(_slices(drawn, store.details.tags(found.run_id) if drawn else {})),
-        people=found.people,
+        slices=list(_slices(drawn, store.details.tags(calibration.run_id) if drawn else {})),
+        people=calibration.people,
         rates=rates,
         needed=needed(rates, len(drawn), sum(map(len, verdicts.values())) - len(drawn), width),
-        notes=list(_notes(found, cells, rates)),
+        notes=list(_notes(calibration, cells, rates)),
     )
 
 

@@ -15,19 +15,19 @@ _FIGURES = ("accuracy", "95% interval", "κ", "95% interval")
 _RANKS = (0, 0, 0, 0, 1, 2, 2)
 
 
-def cascade_lines(found: CascadeReport) -> Iterator[str | FittingTable]:
+def cascade_lines(report: CascadeReport) -> Iterator[str | FittingTable]:
     """Yield what was chosen, the figures of the whole next to those of each judge, and the line for the suite."""
-    halves = f", {found.chosen_on:,} to choose by and {found.reported_on:,} to report" if found.labels else ""
-    yield safe(f"{found.first}, then {found.then} of run {found.run}: {count(found.labels, 'label')}{halves}")
-    if found.rows:
+    halves = f", {report.chosen_on:,} to choose by and {report.reported_on:,} to report" if report.labels else ""
+    yield safe(f"{report.first}, then {report.then} of run {report.run}: {count(report.labels, 'label')}{halves}")
+    if report.rows:
         yield ""
-        yield figures_table([*_HEAD, found.unit, *_FIGURES], [_row(row, found) for row in found.rows], _RANKS)
+        yield figures_table([*_HEAD, report.unit, *_FIGURES], [_row(row, report) for row in report.rows], _RANKS)
     yield ""
-    yield safe(f"nothing is chosen: {found.why}" if found.why else _chosen(found))
-    yield from (safe(f"note: {line}") for line in found.notes)
-    if found.why is None:
+    yield safe(f"nothing is chosen: {report.why}" if report.why else _chosen(report))
+    yield from (safe(f"note: {line}") for line in report.notes)
+    if report.why is None:
         yield ""
-        yield from _suite(found)
+        yield from _suite(report)
 
 
 def _row(row: CascadeRow, report: CascadeReport) -> list[str]:

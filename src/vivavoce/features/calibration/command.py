@@ -67,8 +67,8 @@ def calibrate(
     if as_json and markdown:
         raise UsageError("--json and --markdown cannot be combined")
     with Store.open(store_of(store), create=False) as opened:
-        found = opened.run(run)
-        graded = GradedRun(opened, found, opened.grading(found.id, grading))
+        stored_run = opened.run(run)
+        graded = GradedRun(opened, stored_run, opened.grading(stored_run.id, grading))
         require_grader(grader, graded.grading)
         if draw is not None:
             _draw(graded, grader, draw, people or "", seed)
@@ -118,8 +118,8 @@ def cascade(
     source = LabelSource(labels, label, good_from, at_random)
     source.check()
     with Store.open(store_of(store), create=False) as opened:
-        found = opened.run(run)
-        graded = GradedRun(opened, found, opened.grading(found.id, grading))
+        stored_run = opened.run(run)
+        graded = GradedRun(opened, stored_run, opened.grading(stored_run.id, grading))
         require_grader(first, graded.grading)
         require_grader(then, graded.grading)
         calibration, _ = source.gathered(graded, then)

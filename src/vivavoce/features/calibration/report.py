@@ -24,27 +24,27 @@ NAMES: dict[Measure, str] = {
 _FIGURES = ["measure", "n", "value", "95% interval"]
 
 
-def heading(found: CalibrationReport) -> str:
+def heading(report: CalibrationReport) -> str:
     """Return what was compared."""
-    if not found.labels:
-        return safe(f"{found.grader} of run {found.run} has no label that can be compared with a score")
-    drawn = "all drawn at random" if found.drawn == found.labels else f"{found.drawn:,} of them drawn at random"
-    return safe(f"{found.grader} of run {found.run}: {count(found.labels, 'label')}, {drawn}")
+    if not report.labels:
+        return safe(f"{report.grader} of run {report.run} has no label that can be compared with a score")
+    drawn = "all drawn at random" if report.drawn == report.labels else f"{report.drawn:,} of them drawn at random"
+    return safe(f"{report.grader} of run {report.run}: {count(report.labels, 'label')}, {drawn}")
 
 
-def closing(found: CalibrationReport) -> Iterator[str]:
+def closing(report: CalibrationReport) -> Iterator[str]:
     """Yield the corrected rates, what cannot be stated, and how many more labels would narrow the interval."""
-    for rate in found.rates:
+    for rate in report.rates:
         if rate.rate.value is not None:
-            name = f"{rate.target}: " if len(found.rates) > 1 else ""
-            yield safe(f"{name}{corrected_text(rate.rate, found.run)}")
-    yield from (safe(f"note: {line}") for line in found.notes)
-    yield needed_line(found)
+            name = f"{rate.target}: " if len(report.rates) > 1 else ""
+            yield safe(f"{name}{corrected_text(rate.rate, report.run)}")
+    yield from (safe(f"note: {line}") for line in report.notes)
+    yield needed_line(report)
 
 
-def needed_line(found: CalibrationReport) -> str:
+def needed_line(report: CalibrationReport) -> str:
     """Return how many more labels a wanted interval takes."""
-    need = found.needed
+    need = report.needed
     wanted = f"a 95% interval of the rate that is {need.width:.1%} wide"
     now = "" if need.now is None else f"; it is {need.now:.1%} wide now"
     if need.labels is None:
@@ -52,48 +52,48 @@ def needed_line(found: CalibrationReport) -> str:
         return f"more conversations are needed for {wanted}, not only more labels: {rest}{now}"
     if not need.labels:
         return f"the labels are enough for {wanted}{now}"
-    more = "more label" if found.drawn else "label"
+    more = "more label" if report.drawn else "label"
     return f"about {count(need.labels, more)} of drawn conversations for {wanted}{now}"
 
 
-def terminal_lines(found: CalibrationReport) -> Iterator[str | FittingTable]:
+def terminal_lines(report: CalibrationReport) -> Iterator[str | FittingTable]:
     """Yield a calibration as lines of text and tables."""
-    yield heading(found)
-    if found.drawn:
+    yield heading(report)
+    if report.drawn:
         yield ""
-        yield figures_table(["", "people pass", "people fail"], _verdicts(found))
+        yield figures_table(["", "people pass", "people fail"], _verdicts(report))
         yield ""
-        yield figures_table(_FIGURES, [*map(_figure, found.figures)])
-    if found.bins:
+        yield figures_table(_FIGURES, [*map(_figure, report.figures)])
+    if report.bins:
         yield ""
-        yield figures_table(["confidence", "n", "said", "right", "95% interval"], [*map(_bin, found.bins)])
-    for one in found.slices:
+        yield figures_table(["confidence", "n", "said", "right", "95% interval"], [*map(_bin, report.bins)])
+    for one in report.slices:
         yield ""
         yield safe(f"{one.kind} {one.name}: {count(one.labels, 'label')}")
         yield figures_table(_FIGURES, [*map(_figure, one.figures)])
     yield ""
-    yield from people_lines(found.people)
-    yield from closing(found)
+    yield from people_lines(report.people)
+    yield from closing(report)
 
 
-def markdown_lines(found: CalibrationReport) -> Iterator[str]:
+def markdown_lines(report: CalibrationReport) -> Iterator[str]:
     """Yield a calibration as Markdown."""
-    yield f"**{code(heading(found), 400)}**"
+    yield f"**{code(heading(report), 400)}**"
     yield ""
-    if found.drawn:
-        yield from table(["", "people pass", "people fail"], "lrr", _verdicts(found))
+    if report.drawn:
+        yield from table(["", "people pass", "people fail"], "lrr", _verdicts(report))
         yield ""
-        yield from table(_FIGURES, "lrrr", map(_figure, found.figures))
+        yield from table(_FIGURES, "lrrr", map(_figure, report.figures))
         yield ""
-    if found.bins:
-        yield from table(["confidence", "n", "said", "right", "95% interval"], "lrrrr", map(_bin, found.bins))
+    if report.bins:
+        yield from table(["confidence", "n", "said", "right", "95% interval"], "lrrrr", map(_bin, report.bins))
         yield ""
-    for one in found.slices:
+    for one in report.slices:
         yield f"{one.kind} {code(one.name)}: {count(one.labels, 'label')}"
         yield ""
         yield from table(_FIGURES, "lrrr", map(_figure, one.figures))
         yield ""
-    for line in (*people_lines(found.people), *closing(found)):
+    for line in (*people_lines(report.people), *closing(report)):
         yield f"- {code(line, 400)}"
 
 

@@ -141,7 +141,7 @@ def with_kept_names(store: Store, found: Clusters, judge: str | None) -> Cluster
     return named.model_copy(update={"naming": named.naming.model_copy(update={"usage": total(kept.used)})})
 
 
-async def ask_for_names(request: Request, found: Clusters, judge: str | None) -> Clusters:
+async def ask_for_names(request: Request, clusters: Clusters, judge: str | None) -> Clusters:
     """Ask a judge to name clusters, and keep its answer, so that pages show the names.
 
     Raises:
@@ -156,7 +156,7 @@ async def ask_for_names(request: Request, found: Clusters, judge: str | None) ->
         async with store.replies() as replies:
             model = JudgeOpener(Budget(), replies).open(judge, JudgeSpec())
             try:
-                return await name_clusters(found, model)
+                return await name_clusters(clusters, model)
             finally:
                 await model.close()
 

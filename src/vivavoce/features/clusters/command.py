@@ -74,10 +74,10 @@ def command(
         raise UsageError("--judge names printed clusters, and --suite prints none; use one of them")
     folder = output or Path()
     with Store.open(store_of(store), create=False) as opened:
-        named = opened.run(run)
-        scores = opened.grading(named.id, grading)
+        stored_run = opened.run(run)
+        scores = opened.grading(stored_run.id, grading)
         found = find_clusters(opened, scores, grader=grader, embedder=embedder)
-        made = None if suite is None else cluster_suite(opened, (named, scores), found, suite, folder)
+        made = None if suite is None else cluster_suite(opened, (stored_run, scores), found, suite, folder)
         report = found.report if judge is None else run_loop(_named(opened, found.report, judge))
     if made is not None:
         _write(made, folder)

@@ -110,7 +110,7 @@ async def _show(request: Request, choice: _Choice, clusters: Clusters | None = N
 def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters, named: Clusters | None) -> Response:
     grader, kind, part, grading, judge = choice.grader, choice.kind, choice.part, choice.grading, choice.judge
     store = cast("Store", request.app.state.store)
-    held = store.run(choice.run)
+    stored_run = store.run(choice.run)
     policy: ServerPolicy = request.app.state.policy
     named_by = naming_judge(policy, judge)
     found = named or with_kept_names(store, found, named_by)
@@ -126,11 +126,13 @@ def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters
     }
 
     def link(example: Example) -> str:
-        return sample_page(held.id, example.sample_id, trial=example.trial, target=example.target, grading=grading)
+        return sample_page(
+            stored_run.id, example.sample_id, trial=example.trial, target=example.target, grading=grading
+        )
 
     values: dict[str, object] = {
         "section": "runs",
-        "run": held,
+        "run": stored_run,
         "found": found,
         "shown": listed[first : first + SHOWN],
         "listed": len(listed),
@@ -146,14 +148,14 @@ def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters
         "asked_judge": judge or "",
         "used": "" if found.naming is None or found.naming.usage is None else in_words(found.naming.usage),
         "form_key": form_key(request),
-        "suite_of": partial(_suite_link, held.id, grader=grader or None, grading=grading),
-        "back": run_page(held.id, grading=grading),
-        "here": clusters_page(held.id),
+        "suite_of": partial(_suite_link, stored_run.id, grader=grader or None, grading=grading),
+        "back": run_page(stored_run.id, grading=grading),
+        "here": clusters_page(stored_run.id),
         "json_link": address(
-            "api", "v1", "runs", held.id, "clusters", grader=grader or None, grading=grading, judge=judge or None
+            "api", "v1", "runs", stored_run.id, "clusters", grader=grader or None, grading=grading, judge=judge or None
         ),
-        "previous_page": clusters_page(held.id, **kept, part=part - 1) if part > 1 else None,
-        "next_page": clusters_page(held.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
+        "previous_page": clusters_page(stored_run.id, **kept, part=part - 1) if part > 1 else None,
+        "next_page": clusters_page(stored_run.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
     }
     return page("clusters.html", values)
 
@@ -179,4 +181,4 @@ def _suite_of(store: Store, found: Found, cluster: str) -> Response:
 
 
 def _graders(clusters: tuple[Cluster, ...]) -> list[str]:
-    return sorted({name for one in clusters for name in one.graders})
+    return sorted({name for cluster in clusters for name in cluster.graders})

@@ -67,8 +67,8 @@ class Comparisons:
             UsageError: a run is named twice, there are too many, or one has no target in common with the baseline.
         """
 
-        def compared(one: Grading, other: Grading, level: float) -> Comparison:
-            return self.compare(store, one, other, reasons=False, level=level)
+        def compared(grading: Grading, other: Grading, level: float) -> Comparison:
+            return self.compare(store, grading, other, reasons=False, level=level)
 
         return compare_several(baseline, others, store.run(baseline.run_id).suite, compared)
 

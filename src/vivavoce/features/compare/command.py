@@ -92,8 +92,8 @@ def command(
 
 
 def _several(store: Store, named: list[str], tolerance: Tolerance | None) -> SeveralComparisons:
-    def compared(one: Grading, other: Grading, level: float) -> Comparison:
-        found = compare(store, one, other, level=level)
+    def compared(grading: Grading, other: Grading, level: float) -> Comparison:
+        found = compare(store, grading, other, level=level)
         if tolerance is None:
             return found
         check_two_runs(found)
@@ -122,7 +122,9 @@ def _show(found: Comparison | SeveralComparisons, *, as_json: bool, as_markdown:
 
 
 def _scores(store: Store, run: str, grading: str | None) -> Grading:
-    found = store.grading(store.run(run, whole=True).id, grading)
-    if found.finished_at is None:
-        raise UsageError(f"the scores {found.id} are not complete; continue with: viva run --resume {found.run_id}")
-    return found
+    stored_grading = store.grading(store.run(run, whole=True).id, grading)
+    if stored_grading.finished_at is None:
+        raise UsageError(
+            f"the scores {stored_grading.id} are not complete; continue with: viva run --resume {stored_grading.run_id}"
+        )
+    return stored_grading

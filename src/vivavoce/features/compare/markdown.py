@@ -23,9 +23,9 @@ WIDEST = 400
 _HEADS = ["grader", "n", "before", "after", "difference", "95% interval", "change", "errors before", "errors after"]
 
 
-def markdown_comparison(found: Comparison) -> str:
+def markdown_comparison(comparison: Comparison) -> str:
     """Return what changed from run a, the earlier one, to run b; an empty line ends it, so that more can follow."""
-    return "\n".join([*_lines(found), "", ""])
+    return "\n".join([*_lines(comparison), "", ""])
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:

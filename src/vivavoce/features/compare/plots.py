@@ -93,7 +93,7 @@ def signed(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:+.{digits}f}".replace("-", "−")
 
 
-def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
+def finding(target: TargetComparison, comparison: GraderComparison | None) -> str:
     """Return in a few sentences what changed from a to b, how certain that is, and what is unknown."""
     if not target.matched:
         return "The two runs share no sample, so nothing can be compared."
@@ -113,8 +113,8 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
     parts = [f"On the {pairs} that both runs scored, {_changes(compared)}."]
     if apart:
         parts.append(f"{_apart(apart)}; these are left out here.")
-    if shown is not None and shown.n and shown.reading != "incomparable":
-        parts.append(_flips(shown))
+    if comparison is not None and comparison.n and comparison.reading != "incomparable":
+        parts.append(_flips(comparison))
     return " ".join([*parts, *remarks(alike)])
 
 
@@ -122,9 +122,9 @@ def _apart(graders: Sequence[GraderComparison]) -> str:
     return f"{listed([_name(grader) for grader in graders])} changed between the two runs"
 
 
-def several_finding(found: SeveralComparisons) -> str:
+def several_finding(comparisons: SeveralComparisons) -> str:
     """Return in a sentence for each run how it differs from the baseline."""
-    return " ".join(f"{letter}{_difference_from_a(one)}." for letter, one in found.lettered)
+    return " ".join(f"{letter}{_difference_from_a(one)}." for letter, one in comparisons.lettered)
 
 
 def _difference_from_a(comparison: Comparison) -> str:
@@ -143,9 +143,9 @@ def _difference_from_a(comparison: Comparison) -> str:
     return " and".join(phrases) or " shows no clear change from A"
 
 
-def uneven(shown: GraderComparison) -> float:
+def uneven(comparison: GraderComparison) -> float:
     """Return the probability that chance splits the flips at least this unevenly: McNemar's exact test."""
-    return sign_test(len(shown.improved), len(shown.worsened))
+    return sign_test(len(comparison.improved), len(comparison.worsened))
 
 
 def _changes(graders: Sequence[GraderComparison]) -> str:

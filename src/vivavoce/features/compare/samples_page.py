@@ -84,7 +84,7 @@ def _outcomes(store: Store, run: Run, grading: Grading, sample: str, target: str
 
 def _trials(outcomes: Sequence[Outcome], others: Sequence[Outcome]) -> list[int]:
     """Return the trials that both sides have."""
-    return sorted({one.attempt.key.trial for one in outcomes} & {other.attempt.key.trial for other in others})
+    return sorted({outcome.attempt.key.trial for outcome in outcomes} & {other.attempt.key.trial for other in others})
 
 
 def _chosen(outcomes: Sequence[Outcome], others: Sequence[Outcome], trial: int | None) -> tuple[Outcome, Outcome]:

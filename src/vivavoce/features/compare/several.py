@@ -119,12 +119,12 @@ _COLUMNS = (
 _HEADS = ["grader", "run", "n", "mean A", "mean", "difference", "interval", "change", "to fail", "to pass", "errors"]
 
 
-def several(found: SeveralComparisons) -> Group:
+def several(comparisons: SeveralComparisons) -> Group:
     """Return what changed from a baseline to each of several runs, for the terminal."""
-    parts: list[RenderableType] = [_head("A", found.grading, found.suite)]
-    parts += [_head(letter, one.grading_b, one.suite_b) for letter, one in found.lettered]
-    parts += [Text(), FittingTable(_COLUMNS, list(_rows(found))), Text(), Text(_level(found), style="dim")]
-    for letter, one in found.lettered:
+    parts: list[RenderableType] = [_head("A", comparisons.grading, comparisons.suite)]
+    parts += [_head(letter, one.grading_b, one.suite_b) for letter, one in comparisons.lettered]
+    parts += [Text(), FittingTable(_COLUMNS, list(_rows(comparisons))), Text(), Text(_level(comparisons), style="dim")]
+    for letter, one in comparisons.lettered:
         lines = [*_measured(one), *(change.sentence for change in one.changes), *one.notes]
         parts += [Labelled(Text(f"{letter}  "), Text(safe(line))) for line in lines]
         if one.ruling is not None:
@@ -132,9 +132,9 @@ def several(found: SeveralComparisons) -> Group:
     return Group(*parts)
 
 
-def markdown_several(found: SeveralComparisons) -> str:
+def markdown_several(comparisons: SeveralComparisons) -> str:
     """Return what changed from a baseline to each of several runs, as Markdown that ends with an empty line."""
-    return "\n".join([*_markdown(found), "", ""])
+    return "\n".join([*_markdown(comparisons), "", ""])
 
 
 def _head(letter: str, grading: str, suite: str) -> Labelled:

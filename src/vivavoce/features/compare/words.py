@@ -14,16 +14,18 @@ FLIPS = 10
 """Flips of one kind of a grader that are quoted: those that are shown."""
 
 
-def with_words(store: Store, found: Comparison, a: Grading | None, b: Grading) -> Comparison:
+def with_words(store: Store, comparison: Comparison, a: Grading | None, b: Grading) -> Comparison:
     """Return a comparison with what was asked and said in the flips that are shown; a baseline has no words."""
-    targets = [_target(store, target, a, b) for target in found.targets]
-    return found.model_copy(update={"targets": targets})
+    targets = [_target(store, target, a, b) for target in comparison.targets]
+    return comparison.model_copy(update={"targets": targets})
 
 
 def _target(store: Store, comparison: TargetComparison, a: Grading | None, b: Grading) -> TargetComparison:
-    def quoted(one: GraderComparison, flip: Flip) -> Flip:
-        before = _of_sample(store, a, flip.sample_a, comparison.target_a, one.name) if a is not None else None
-        after = _of_sample(store, b, flip.sample_b, comparison.target_b, one.name)
+    def quoted(grader_comparison: GraderComparison, flip: Flip) -> Flip:
+        before = (
+            _of_sample(store, a, flip.sample_a, comparison.target_a, grader_comparison.name) if a is not None else None
+        )
+        after = _of_sample(store, b, flip.sample_b, comparison.target_b, grader_comparison.name)
         asked = after or before
         texts = {
             "asked": asked.question if asked else "",

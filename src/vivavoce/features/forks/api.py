@@ -32,12 +32,12 @@ def forks(
 ) -> Response:
     """List the forks of the conversations of a run, the oldest first."""
     store = _store(request)
-    found = store.run(run)
-    if sample is not None and not store.stored(found.id, [sample]):
+    stored_run = store.run(run)
+    if sample is not None and not store.stored(stored_run.id, [sample]):
         raise NotFound(
-            "sample", sample, within=f"run {found.id}", known={key.sample_id for key in store.done(found.id)}
+            "sample", sample, within=f"run {stored_run.id}", known={key.sample_id for key in store.done(stored_run.id)}
         )
-    return answer([one for one in forks_of(store, found.id) if sample in (None, one.fork.sample)])
+    return answer([one for one in forks_of(store, stored_run.id) if sample in (None, one.fork.sample)])
 
 
 def _store(request: Request) -> Store:

@@ -30,9 +30,9 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 def fork(request: Request, run: str, first: FirstTurn = 1) -> Response:
     """Show where a conversation broke; its turns are shown from `from`."""
     store = cast("Store", request.app.state.store)
-    held = store.run(run)
-    found = forked(store, held)
-    return page("fork.html", _values(held, found, held_outcome(store, found.fork), to_index(first)))
+    stored_run = store.run(run)
+    found = forked(store, stored_run)
+    return page("fork.html", _values(stored_run, found, held_outcome(store, found.fork), to_index(first)))
 
 
 def fork_page(run: str, turn: int | None = None) -> str:

@@ -129,10 +129,10 @@ def held_before(fork: Fork, turns: Sequence[Turn], turn: int) -> list[Turn]:
     return [*before, Turn(index=turn, messages=[turns[turn].user_message, AIMessage(content=fork.assistant)])]
 
 
-def same_turns(held: Sequence[Turn], again: Sequence[Turn]) -> bool:
+def same_turns(turns: Sequence[Turn], again: Sequence[Turn]) -> bool:
     """Return whether the turns that were held are also what came of saying them again: words and calls alike."""
-    return len(held) <= len(again) and all(
-        _done(one.messages) == _done(other.messages) for one, other in zip(held, again, strict=False)
+    return len(turns) <= len(again) and all(
+        _done(one.messages) == _done(other.messages) for one, other in zip(turns, again, strict=False)
     )
 
 

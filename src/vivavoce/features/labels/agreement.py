@@ -228,45 +228,49 @@ def _item_row(item: Item) -> list[str]:
     return [code(item.name), *counts, number(figure.value), interval(figure.low, figure.high)]
 
 
-def people_markdown(found: PeopleAgreement | None) -> Iterator[str]:
+def people_markdown(agreement: PeopleAgreement | None) -> Iterator[str]:
     """Yield how far people agree as Markdown: a table of the figures, and one of the places where they do not."""
-    if found is None:
+    if agreement is None:
         yield "No conversation or turn has labels of two people."
         return
-    yield f"**{len(found.people)} people**: {', '.join(map(code, found.people))}"
+    yield f"**{len(agreement.people)} people**: {', '.join(map(code, agreement.people))}"
     yield ""
-    name = "Cohen's κ" if len(found.people) == 2 else "Fleiss' κ"
-    share = [f"labelled alike, of {found.n:,}", f"{found.same:,}", ""]
-    alpha = ["Krippendorff's α", number(found.alpha), interval(found.low, found.high)]
-    yield from table(["measure", "value", "95% interval"], "lrr", [share, alpha, [name, number(found.kappa), ""]])
-    if found.disputed:
+    name = "Cohen's κ" if len(agreement.people) == 2 else "Fleiss' κ"
+    share = [f"labelled alike, of {agreement.n:,}", f"{agreement.same:,}", ""]
+    alpha = ["Krippendorff's α", number(agreement.alpha), interval(agreement.low, agreement.high)]
+    yield from table(["measure", "value", "95% interval"], "lrr", [share, alpha, [name, number(agreement.kappa), ""]])
+    if agreement.disputed:
         yield ""
         rows = [
-            [code(place_text(one)), *(one.verdicts.get(person, "") for person in found.people)]
-            for one in found.disputed
+            [code(place_text(one)), *(one.verdicts.get(person, "") for person in agreement.people)]
+            for one in agreement.disputed
         ]
-        yield from table(["place", *map(code, found.people)], "l" + "l" * len(found.people), rows)
+        yield from table(["place", *map(code, agreement.people)], "l" + "l" * len(agreement.people), rows)
 
 
-def differing_line(one: DifferingLabels) -> str:
+def differing_line(differing_labels: DifferingLabels) -> str:
     """Return a place where labels differ, with what each person says and what was decided."""
-    said = ", ".join(f"{label.author} says {label.verdict}" for label in one.labels)
-    decided = "not decided" if one.decision is None else f"{one.decision.author} decided {one.decision.verdict}"
-    question = f"  {one.grader}" if one.grader else ""
-    return safe(f"{place_text(one)}{question}  {said}  {decided}")
+    said = ", ".join(f"{label.author} says {label.verdict}" for label in differing_labels.labels)
+    decided = (
+        "not decided"
+        if differing_labels.decision is None
+        else f"{differing_labels.decision.author} decided {differing_labels.decision.verdict}"
+    )
+    question = f"  {differing_labels.grader}" if differing_labels.grader else ""
+    return safe(f"{place_text(differing_labels)}{question}  {said}  {decided}")
 
 
-def labels_line(grader: str, labels: Sequence[Label], found: LabelAgreement) -> str:
+def labels_line(grader: str, labels: Sequence[Label], agreement: LabelAgreement) -> str:
     """Return in one line how many labels of a grader people gave, how far they agree, and how far the judge does."""
     people = {label.author for label in labels}
     said = f"{count(len(labels), 'label')} by {len(people)} {'person' if len(people) == 1 else 'people'}"
     parts = [f"{safe(grader)}: {said}" if grader else said]
-    if (other := found.people) is not None:
+    if (other := agreement.people) is not None:
         alpha = "" if other.alpha is None else f", α {other.alpha:.2f}{_between(other.low, other.high)}"
         parts.append(f"they agree on {other.same} of {other.n} places that two or more labelled{alpha}")
-    if found.n:
-        kappa = "" if found.kappa is None else f", κ {found.kappa:.2f}{_between(found.low, found.high)}"
-        parts.append(f"the grader agrees with {found.both_pass + found.both_fail} of {found.n}{kappa}")
+    if agreement.n:
+        kappa = "" if agreement.kappa is None else f", κ {agreement.kappa:.2f}{_between(agreement.low, agreement.high)}"
+        parts.append(f"the grader agrees with {agreement.both_pass + agreement.both_fail} of {agreement.n}{kappa}")
     return "; ".join(parts)
 
 

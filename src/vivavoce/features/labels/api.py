@@ -50,10 +50,10 @@ def labels(
 ) -> Response:
     """List the labels of a run, oldest first."""
     store: Store = request.app.state.store
-    found = store.run(run)
+    stored_run = store.run(run)
     if grader:
-        require_grader(grader, *store.gradings(found.id))
-    return answer(store.labels.page(found.id, grader=grader, author=author, after=after, limit=limit))
+        require_grader(grader, *store.gradings(stored_run.id))
+    return answer(store.labels.page(stored_run.id, grader=grader, author=author, after=after, limit=limit))
 
 
 @router.get("/runs/{run}/labels/agreement", response_model=LabelAgreement)

@@ -68,24 +68,24 @@ def command(
     if label is not None and (what != "agreement" or author is not None or turns):
         raise UsageError("--label is for viva labels agreement, without --author and --turns")
     with Store.open(store_of(store), create=False) as opened:
-        found = opened.run(run)
+        stored_run = opened.run(run)
         if label is not None:
             _agree_with_dataset(
-                GradedRun(opened, found, opened.grading(found.id)), grader, label, good_from, tag, as_json
+                GradedRun(opened, stored_run, opened.grading(stored_run.id)), grader, label, good_from, tag, as_json
             )
             return
         if what == "export":
-            _export(opened.labels.all(found.id, grader=grader, author=author), to, found.id)
+            _export(opened.labels.all(stored_run.id, grader=grader, author=author), to, stored_run.id)
             return
         if what == "differing":
-            _print_differing(opened.decisions.differing(found.id, grader=grader), as_json=as_json)
+            _print_differing(opened.decisions.differing(stored_run.id, grader=grader), as_json=as_json)
             return
         if grader is None:
             raise UsageError("name the grader to compare with: --grader NAME")
-        scores = opened.grading(found.id)
+        scores = opened.grading(stored_run.id)
         require_grader(grader, scores)
         pairs = opened.labels.paired(scores, grader, author=author, turns=turns)
-        decisions = opened.decisions.all(found.id, grader=grader) if author is None else []
+        decisions = opened.decisions.all(stored_run.id, grader=grader) if author is None else []
     agreement = agreement_of_all(pairs, decisions)
     if as_json:
         print_json(strict_json(agreement))
@@ -98,8 +98,8 @@ def command(
 def _print_differing(labels: Sequence[DifferingLabels], *, as_json: bool) -> None:
     """Print the places where people differ, each with what they say and what was decided."""
     if as_json:
-        for one in labels:
-            print_json(strict_json(one))
+        for label in labels:
+            print_json(strict_json(label))
         return
     if not labels:
         notes().print("no two people say pass and fail of one place", soft_wrap=True)

@@ -38,10 +38,10 @@ def differing(
 ) -> Response:
     """Return the places where people say both pass and fail, with all labels there, and what was decided."""
     store = _store(request)
-    found = store.run(run)
+    stored_run = store.run(run)
     if grader:
-        require_grader(grader, store.grading(found.id))
-    return answer(store.decisions.differing(found.id, grader=grader))
+        require_grader(grader, store.grading(stored_run.id))
+    return answer(store.decisions.differing(stored_run.id, grader=grader))
 
 
 @router.put("/runs/{run}/samples/{sample:path}/{trial}/decision", response_model=Decision)

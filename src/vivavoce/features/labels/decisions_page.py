@@ -49,15 +49,15 @@ class _Line:
 def differing(request: Request, run: str, grader: str | None = None) -> Response:
     """List the places of a run where people differ, those without a decision first."""
     store = _store(request)
-    found = store.run(run)
+    stored_run = store.run(run)
     if grader:
-        require_grader(grader, store.grading(found.id))
-    places = _places(store, found.id, grader)
+        require_grader(grader, store.grading(stored_run.id))
+    places = _places(store, stored_run.id, grader)
     values: dict[str, object] = {
         "section": "label",
-        "run": found,
-        "run_link": run_page(found.id),
-        "lines": [_line(found.id, place) for place in places],
+        "run": stored_run,
+        "run_link": run_page(stored_run.id),
+        "lines": [_line(stored_run.id, place) for place in places],
         "left": sum(place.decision is None for place in places),
     }
     return page("differing.html", values)

@@ -206,19 +206,19 @@ def progress(items: Sequence[AttemptKey], labels: Mapping[AttemptKey, Label], pl
     return Progress(place, len(items), done, strokes if len(items) <= STROKES else "", minutes)
 
 
-def agreement_shown(found: LabelAgreement, link: Callable[[Label], str | None]) -> AgreementShown:
+def agreement_shown(agreement: LabelAgreement, link: Callable[[Label], str | None]) -> AgreementShown:
     """Return the agreement of judge and people; `link` returns the address of a conversation."""
-    scale, ticks = _WHOLE if found.low is not None and found.low < 0 else _UPPER
-    plot = range_plot(scale, found.kappa, found.low, found.high)
+    scale, ticks = _WHOLE if agreement.low is not None and agreement.low < 0 else _UPPER
+    plot = range_plot(scale, agreement.kappa, agreement.low, agreement.high)
     differing = [
         Differing(
             safe(disagreement.label.sample_id),
             link(disagreement.label),
             "too lenient" if disagreement.lenient else "too strict",
         )
-        for disagreement in found.disagreements
+        for disagreement in agreement.disagreements
     ]
-    return AgreementShown(found, plot, [(scale.at(tick), f"{tick:g}") for tick in ticks], differing)
+    return AgreementShown(agreement, plot, [(scale.at(tick), f"{tick:g}") for tick in ticks], differing)
 
 
 def _beside(label: Label, grade: Score | None) -> str:

@@ -94,8 +94,8 @@ def choose(
 @router.get("/label/{queue}/end")
 def end(request: Request, queue: str) -> Response:
     """Show that everything in a queue is labelled, and the result."""
-    found = find_queue(_store(request), queue, user_of(request).name)
-    return page("label.html", _around(request, found, 0, labels_of_task(_store(request), found.task)))
+    stored_queue = find_queue(_store(request), queue, user_of(request).name)
+    return page("label.html", _around(request, stored_queue, 0, labels_of_task(_store(request), stored_queue.task)))
 
 
 @router.get("/label/{queue}/{place}")
@@ -282,10 +282,12 @@ def _judge(outcome: Outcome, grader: str) -> ScoreNote | None:
 
 
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:
-    found = find_queue(_store(request), queue, user_of(request).name)
-    if not 1 <= place <= len(found.items):
-        raise NotFound("place", str(place), within="this queue", hint=f"; it has {len(found.items)} conversations")
-    return found, found.items[place - 1]
+    stored_queue = find_queue(_store(request), queue, user_of(request).name)
+    if not 1 <= place <= len(stored_queue.items):
+        raise NotFound(
+            "place", str(place), within="this queue", hint=f"; it has {len(stored_queue.items)} conversations"
+        )
+    return stored_queue, stored_queue.items[place - 1]
 
 
 def _outcome(store: Store, task: LabelTask, key: AttemptKey) -> Outcome:

@@ -95,8 +95,10 @@ def change(request: Request, queue: str, form: Form) -> Response:
 def begin(request: Request, queue: str) -> Response:
     """Go to the next conversation that one has to label in a queue."""
     user, store = user_of(request), _store(request)
-    found = find_queue(store, queue, user.name)
-    return RedirectResponse(label_item(found.id, found.following(0, labels_of_task(store, found.task))), 303)
+    stored_queue = find_queue(store, queue, user.name)
+    return RedirectResponse(
+        label_item(stored_queue.id, stored_queue.following(0, labels_of_task(store, stored_queue.task))), 303
+    )
 
 
 def _number(text: str) -> int:

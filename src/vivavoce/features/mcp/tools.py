@@ -160,8 +160,8 @@ class StoreTools:
         return self._ended(result)
 
     def _graded(self, run: str, *, whole: bool = False) -> tuple[Run, Grading]:
-        found = self.store.run(run, whole=whole)
-        return found, self.store.grading(found.id)
+        stored_run = self.store.run(run, whole=whole)
+        return stored_run, self.store.grading(stored_run.id)
 
     def _named(self, metrics: Sequence[str | Data]) -> Metrics:
         """Return metrics that a client may use.

@@ -28,6 +28,6 @@ def command(
     codes: 0 sent, 2 wrong usage, or the tool is unreachable or rejects something.
     """
     with Store.open(store_of(store), create=False) as opened:
-        found = opened.run(run)
-        for line in publish(GradedRun(opened, found, opened.grading(found.id, grading)), to):
+        stored_run = opened.run(run)
+        for line in publish(GradedRun(opened, stored_run, opened.grading(stored_run.id, grading)), to):
             notes().print(line, soft_wrap=True)

@@ -134,12 +134,12 @@ class Span:
     failure: str | None = None
 
 
-def spans(one: Conversation) -> Iterator[Span]:
+def spans(conversation: Conversation) -> Iterator[Span]:
     """Yield the spans of a conversation in a new trace; turns without a time stand where the last one ended.
 
     The span of the whole has every message, so that who reads the trace has the conversation without its turns.
     """
-    attempt, held = one.outcome.attempt, one.outcome.attempt.trajectory
+    attempt, held = conversation.outcome.attempt, conversation.outcome.attempt.trajectory
     turns: list[Span] = []
     at = attempt.started_at
     for turn in held.turns:
@@ -148,7 +148,18 @@ def spans(one: Conversation) -> Iterator[Span]:
         given, made = _split(turn.messages)
         name, failed = f"turn {to_number(turn.index)}", turn.failure and turn.failure.message
         turns.append(
-            Span(one.trace, one.span_of(turn.index), one.root, name, start, at, given, made, turn.usage, failed)
+            Span(
+                conversation.trace,
+                conversation.span_of(turn.index),
+                conversation.root,
+                name,
+                start,
+                at,
+                given,
+                made,
+                turn.usage,
+                failed,
+            )
         )
     failed = attempt.failure and attempt.failure.message
     answered = bool(turns[-1].made if turns else _split(held.opening)[1])
@@ -157,7 +168,16 @@ def spans(one: Conversation) -> Iterator[Span]:
     end = max(at, attempt.started_at + (held.seconds or 0.0))
     name = attempt.key.sample_id
     yield Span(
-        one.trace, one.root, None, name, attempt.started_at, end, messages[:before], messages[before:], None, failed
+        conversation.trace,
+        conversation.root,
+        None,
+        name,
+        attempt.started_at,
+        end,
+        messages[:before],
+        messages[before:],
+        None,
+        failed,
     )
     yield from turns
 

@@ -71,10 +71,10 @@ def _publish(graded: GradedRun, mlflow: Any) -> list[str]:
     tags = {GRADING: graded.grading.id, "vivavoce.run": graded.run.id}
     if graded.grading.verdict is not None:
         tags["vivavoce.verdict"] = graded.grading.verdict
-    made = client.create_run(
+    stored_run = client.create_run(
         experiment, start_time=_milliseconds(graded.run.started_at), tags=tags, run_name=graded.run.id
     )
-    identity = made.info.run_id
+    identity = stored_run.info.run_id
     known_as, numbers, also = _log(graded, client, identity, mlflow.entities)
     if graded.ended:
         client.set_tag(identity, COMPLETE, "1")

@@ -67,7 +67,7 @@ def _traces(data: list[Data], resource: Data) -> Request:
 
 
 def _batches(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
-    while some := [one for one, _ in zip(conversations, range(_AT_ONCE), strict=False)]:
+    while some := [conversation for conversation, _ in zip(conversations, range(_AT_ONCE), strict=False)]:
         yield some
 
 

@@ -105,15 +105,15 @@ class Published(NamedTuple):
     about: dict[str, Any]
 
 
-def published(one: Conversation, grading: Grading, left_out: Counter[str]) -> Iterator[Published]:
+def published(conversation: Conversation, grading: Grading, left_out: Counter[str]) -> Iterator[Published]:
     """Yield the scores of a conversation, of the whole before its turns; an error and a skip are not scores."""
-    scores = dict(one.outcome.scores)
-    if one.outcome.reward is not None:
-        scores["reward"] = one.outcome.reward
+    scores = dict(conversation.outcome.scores)
+    if conversation.outcome.reward is not None:
+        scores["reward"] = conversation.outcome.reward
     for name, whole in scores.items():
         for score in (whole, *(whole.turns or ())):
             if score.state == "scored":
-                yield _published_score(one, grading, name, score)
+                yield _published_score(conversation, grading, name, score)
             elif score.turn is None:
                 left_out["score that is an error" if score.state == "error" else "score that was skipped"] += 1
 

@@ -74,8 +74,8 @@ def feature_differences(both: Both) -> list[FeatureDifference]:
     return sorted(found, key=lambda one: (not one.differs, -one.telling))
 
 
-def _with_q(difference: FeatureDifference, found: MeanDifference | None, q_value: float) -> FeatureDifference:
-    differs = q_value <= RATE and found is not None and found.excludes_zero
+def _with_q(difference: FeatureDifference, mean_difference: MeanDifference | None, q_value: float) -> FeatureDifference:
+    differs = q_value <= RATE and mean_difference is not None and mean_difference.excludes_zero
     return difference.model_copy(update={"q_value": q_value, "differs": differs})
 
 

@@ -30,22 +30,22 @@ CHANGE_HEADS = ("feature", "earlier", "later", "real", "the later run is")
 _DIRECTIONS = {"closer": "closer", "farther": "farther", "past": "closer, on the other side"}
 
 
-def feature_cells(one: FeatureDifference) -> list[str]:
+def feature_cells(difference: FeatureDifference) -> list[str]:
     """Return what is said of a feature, in the order of `HEADS`."""
     return [
-        one.name,
-        value_in_words(one.simulated.mean, one.unit),
-        with_interval(one.real, one.unit),
-        difference_in_words(one),
-        pairs_in_words(one),
-        "yes" if one.differs else "–" if one.p_value is None else "no",
+        difference.name,
+        value_in_words(difference.simulated.mean, difference.unit),
+        with_interval(difference.real, difference.unit),
+        difference_in_words(difference),
+        pairs_in_words(difference),
+        "yes" if difference.differs else "–" if difference.p_value is None else "no",
     ]
 
 
-def change_cells(one: FeatureChange) -> list[str]:
+def change_cells(change: FeatureChange) -> list[str]:
     """Return what is said of a feature that moved, in the order of `CHANGE_HEADS`."""
-    values = [value_in_words(value, one.unit) for value in (one.earlier, one.later, one.real)]
-    return [one.name, *values, _DIRECTIONS[one.direction]]
+    values = [value_in_words(value, change.unit) for value in (change.earlier, change.later, change.real)]
+    return [change.name, *values, _DIRECTIONS[change.direction]]
 
 
 def side_line(what: str, side: Side) -> str:
@@ -54,22 +54,24 @@ def side_line(what: str, side: Side) -> str:
     return f"{what}: {safe(side.name)}, {count(side.conversations, 'conversation')} ({languages})"
 
 
-def sides(found: Realism) -> Iterator[str]:
+def sides(realism: Realism) -> Iterator[str]:
     """Yield what both sides are."""
-    yield side_line("simulated", found.simulated)
-    yield side_line("real, the half that is held back" if found.held_back else "real", found.real)
+    yield side_line("simulated", realism.simulated)
+    yield side_line("real, the half that is held back" if realism.held_back else "real", realism.real)
 
 
-def apart_lines(found: Realism) -> Iterator[str]:
+def apart_lines(realism: Realism) -> Iterator[str]:
     """Yield what the classifiers can do."""
-    yield from map(apart_in_words, found.apart)
+    yield from map(apart_in_words, realism.apart)
 
 
-def kind_line(one: Kind) -> str:
+def kind_line(kind: Kind) -> str:
     """Return what a kind of real user is, and how many simulated ones are of it."""
-    interval = "" if one.simulated_low is None else f" [{one.simulated_low:.0%}, {one.simulated_high:.0%}]"
-    rarer = "" if not one.rarer else "; no simulated user is like them" if one.simulated == 0 else "; too few simulated"
-    return f"{one.real:.0%} of real users, {one.simulated:.0%}{interval} of simulated ones{rarer}"
+    interval = "" if kind.simulated_low is None else f" [{kind.simulated_low:.0%}, {kind.simulated_high:.0%}]"
+    rarer = (
+        "" if not kind.rarer else "; no simulated user is like them" if kind.simulated == 0 else "; too few simulated"
+    )
+    return f"{kind.real:.0%} of real users, {kind.simulated:.0%}{interval} of simulated ones{rarer}"
 
 
 def change_lines(change: Change) -> Iterator[str]:
@@ -100,27 +102,27 @@ _RANKS = (0, 0, 0, 3, 2, 4)
 """Which columns a narrow terminal drops first: those with the highest number."""
 
 
-def blocks(found: Realism, limit: int) -> Iterator[RenderableType]:
+def blocks(realism: Realism, limit: int) -> Iterator[RenderableType]:
     """Yield what is printed, with at most `limit` features."""
-    yield Text(found.finding, style="bold")
+    yield Text(realism.finding, style="bold")
     yield Text()
-    for line in (*sides(found), *apart_lines(found)):
+    for line in (*sides(realism), *apart_lines(realism)):
         yield Text(line)
-    if found.change is not None:
-        yield from (Text(line) for line in change_lines(found.change))
-        if found.change.features:
+    if realism.change is not None:
+        yield from (Text(line) for line in change_lines(realism.change))
+        if realism.change.features:
             yield Text()
-            yield figures_table(CHANGE_HEADS, [change_cells(feature) for feature in found.change.features])
+            yield figures_table(CHANGE_HEADS, [change_cells(feature) for feature in realism.change.features])
     yield Text()
-    yield figures_table(HEADS, [feature_cells(feature) for feature in found.features[:limit]], _RANKS)
-    if (more := len(found.features) - limit) > 0:
+    yield figures_table(HEADS, [feature_cells(feature) for feature in realism.features[:limit]], _RANKS)
+    if (more := len(realism.features) - limit) > 0:
         yield Text(f"and {count(more, 'more feature')}; --limit shows more", style="dim")
-    yield from _unlike("simulated conversations that are least like real ones", found.least_likely)
-    yield from _unlike("real conversations that are least like simulated ones", found.least_resembled)
-    yield from _kinds(found.kinds)
-    if found.notes:
+    yield from _unlike("simulated conversations that are least like real ones", realism.least_likely)
+    yield from _unlike("real conversations that are least like simulated ones", realism.least_resembled)
+    yield from _kinds(realism.kinds)
+    if realism.notes:
         yield Text()
-    for note in found.notes:
+    for note in realism.notes:
         yield Labelled(Text("note: "), Text(safe(note)))
 
 
@@ -152,9 +154,9 @@ WIDEST = 400
 """Characters of a line in a code span, at most."""
 
 
-def markdown_realism(found: Realism) -> str:
+def markdown_realism(realism: Realism) -> str:
     """Return what realism says as Markdown; an empty line ends it, so that more can follow."""
-    return "\n".join([*_markdown_lines(found), ""])
+    return "\n".join([*_markdown_lines(realism), ""])
 
 
 def _markdown_lines(realism: Realism) -> Iterator[str]:

@@ -27,37 +27,39 @@ def with_interval(figure: Figure, unit: str) -> str:
     return f"{mean} [{value_in_words(figure.low, unit)}, {value_in_words(figure.high, unit)}]"
 
 
-def difference_in_words(one: FeatureDifference) -> str:
+def difference_in_words(change: FeatureDifference) -> str:
     """Return a difference with its interval, each with its sign."""
-    if one.difference is None:
+    if change.difference is None:
         return NOTHING
-    found = _signed(one.difference, one.unit)
-    if one.low is None or one.high is None:
-        return found
-    return f"{found} [{_signed(one.low, one.unit)}, {_signed(one.high, one.unit)}]"
-
-
-def pairs_in_words(one: FeatureDifference) -> str:
-    """Return in which part of pairs the simulated conversation has more."""
-    return NOTHING if one.higher is None else f"{one.higher:.0%}"
-
-
-def sentence(one: FeatureDifference) -> str:
-    """Return a difference as a phrase: `words a message 38.0, of real users 11.0 [9.0, 13.0]`."""
-    return (
-        f"{one.name} {value_in_words(one.simulated.mean, one.unit)}, of real users {with_interval(one.real, one.unit)}"
+    value, low, high = (
+        None if number is None else _signed(number, change.unit)
+        for number in (change.difference, change.low, change.high)
     )
+    return f"{value}" if low is None or high is None else f"{value} [{low}, {high}]"
 
 
-def apart_in_words(one: Apart) -> str:
+def pairs_in_words(difference: FeatureDifference) -> str:
+    """Return in which part of pairs the simulated conversation has more."""
+    return NOTHING if difference.higher is None else f"{difference.higher:.0%}"
+
+
+def sentence(difference: FeatureDifference) -> str:
+    """Return a difference as a phrase: `words a message 38.0, of real users 11.0 [9.0, 13.0]`."""
+    simulated = value_in_words(difference.simulated.mean, difference.unit)
+    return f"{difference.name} {simulated}, of real users {with_interval(difference.real, difference.unit)}"
+
+
+def apart_in_words(apart: Apart) -> str:
     """Return what a classifier can do, in one sentence."""
-    about = f"what they are about (the first {FIRST_WORDS} words of {one.simulated:,} and {one.real:,} conversations)"
+    about = (
+        f"what they are about (the first {FIRST_WORDS} words of {apart.simulated:,} and {apart.real:,} conversations)"
+    )
     knows = {"manner": "how they are written", "manner and meaning": f"how they are written and {about}"}
-    if one.right is None or one.low is None or one.high is None:
-        return f"by {knows[one.by]}: not said: {one.note or 'nothing can be said'}"
-    figures = f"{one.right:.0%} of pairs [{one.low:.0%}, {one.high:.0%}]"
-    verdict = "" if one.can_tell else ", so it cannot distinguish them"
-    return f"by {knows[one.by]}, a simple classifier picks the simulated one in {figures}; 50% is guessing{verdict}"
+    if apart.right is None or apart.low is None or apart.high is None:
+        return f"by {knows[apart.by]}: not said: {apart.note or 'nothing can be said'}"
+    figures = f"{apart.right:.0%} of pairs [{apart.low:.0%}, {apart.high:.0%}]"
+    verdict = "" if apart.can_tell else ", so it cannot distinguish them"
+    return f"by {knows[apart.by]}, a simple classifier picks the simulated one in {figures}; 50% is guessing{verdict}"
 
 
 def _signed(value: float, unit: str) -> str:

@@ -34,8 +34,8 @@ def watch(request: Request, name: str | None = None, per: Bucket = "hour") -> Re
     def anchor(label: str) -> str:
         return anchors.get(label, "#periods")
 
-    def place(one: FailedTalk) -> str:
-        return sample_page(one.run, one.sample_id, trial=one.trial, target=one.target)
+    def place(talk: FailedTalk) -> str:
+        return sample_page(talk.run, talk.sample_id, trial=talk.trial, target=talk.target)
 
     values: dict[str, object] = {
         "section": "watch",

@@ -369,10 +369,10 @@ def _period(start: float, hours: Iterable[HourFigures]) -> Period:
 
 
 def _rate(counts: list[GraderCount]) -> Rate:
-    passed, failed = sum(one.passed for one in counts), sum(one.failed for one in counts)
+    passed, failed = sum(count.passed for count in counts), sum(count.failed for count in counts)
     scored = passed + failed
-    known = {"passed": passed, "scored": scored, "errors": sum(one.errors for one in counts)}
-    known |= {"skipped": sum(one.skipped for one in counts), "measured": sum(one.measured for one in counts)}
+    known = {"passed": passed, "scored": scored, "errors": sum(count.errors for count in counts)}
+    known |= {"skipped": sum(count.skipped for count in counts), "measured": sum(count.measured for count in counts)}
     rate = share_interval({(1, 1): passed, (0, 1): failed})
     return Rate(**known, share=rate and rate.mean, low=rate and rate.low, high=rate and rate.high)
 

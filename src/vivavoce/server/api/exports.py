@@ -158,8 +158,8 @@ class StreamAnswer(StreamingResponse):
 
 
 def _find_grading(store: Store, run: str, grading: str | None) -> tuple[Run, Grading]:
-    found = store.run(run)
-    return found, store.grading(found.id, grading)
+    stored_run = store.run(run)
+    return stored_run, store.grading(stored_run.id, grading)
 
 
 def _file_name(run: Run) -> str:

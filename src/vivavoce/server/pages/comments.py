@@ -64,23 +64,23 @@ def add(
     """Save a comment on the page of a conversation, and return there."""
     store, key = _store(request), AttemptKey(sample, target, index_of(trial))
     text = comment_text(form.get("text", ""))
-    found = store.run(run)
-    added = store.comments.add(found.id, key, index_of(turn) if turn else None, user_of(request).name, text)
-    return _back(found.id, added, f"c{added.id}")
+    stored_run = store.run(run)
+    added = store.comments.add(stored_run.id, key, index_of(turn) if turn else None, user_of(request).name, text)
+    return _back(stored_run.id, added, f"c{added.id}")
 
 
 @router.post("/comments/{run}/{number}")
 def change(request: Request, form: Form, run: str, number: int) -> Response:
     """Resolve, reopen or remove a comment, and return to its conversation."""
     store, user = _store(request), user_of(request)
-    found = store.run(run)
+    stored_run = store.run(run)
     match form.get("action"):
         case "remove":
-            gone = store.comments.remove(found.id, number, user.name, anyones=user.may("admin"))
-            return _back(found.id, gone, "verdict" if gone.turn is None else f"t{to_number(gone.turn)}")
+            gone = store.comments.remove(stored_run.id, number, user.name, anyones=user.may("admin"))
+            return _back(stored_run.id, gone, "verdict" if gone.turn is None else f"t{to_number(gone.turn)}")
         case "resolve" | "reopen" as action:
-            changed = store.comments.resolve(found.id, number, user.name, resolved=action == "resolve")
-            return _back(found.id, changed, f"c{changed.id}")
+            changed = store.comments.resolve(stored_run.id, number, user.name, resolved=action == "resolve")
+            return _back(stored_run.id, changed, f"c{changed.id}")
         case _:
             raise UsageError("a comment can be resolved, reopened or removed")
 

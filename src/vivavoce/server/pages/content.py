@@ -95,11 +95,11 @@ def _messages(store: Store, run: str, key: AttemptKey, turn: int | None) -> Sequ
         NotFound: there is no such conversation, or it has no such turn.
     """
     outcomes = list(store.outcomes(store.grading(run).id, sample_id=key.sample_id))
-    found = next((outcome for outcome in outcomes if outcome.attempt.key == key), None)
-    if found is None:
+    stored_outcome = next((outcome for outcome in outcomes if outcome.attempt.key == key), None)
+    if stored_outcome is None:
         known = (outcome.attempt.key for outcome in outcomes)
         raise no_conversation(run, key.sample_id, key.target, to_number(key.trial), known)
-    talk = found.attempt.trajectory
+    talk = stored_outcome.attempt.trajectory
     if turn is None:
         return talk.opening
     if turn >= len(talk.turns):

@@ -79,9 +79,9 @@ def conversation(
     """
     listed = _Listed(request.query_params.get("filter", "").strip(), request.query_params.get("sort") or None)
     store = cast("Store", request.app.state.store)
-    found = store.run(run)
-    scores = store.grading(found.id, grading)
-    sample, in_name = store.named_conversation(found.id, sample if named is None else named)
+    stored_run = store.run(run)
+    scores = store.grading(stored_run.id, grading)
+    sample, in_name = store.named_conversation(stored_run.id, sample if named is None else named)
     held = in_name if trial is None else to_index(trial)
     outcomes = list(store.outcomes(scores.id, sample_id=sample))
     chosen = [
@@ -90,20 +90,26 @@ def conversation(
         if held in (None, outcome.attempt.key.trial) and target in (None, outcome.attempt.key.target)
     ]
     if not chosen:
-        raise no_conversation(found.id, sample, target, trial, (outcome.attempt.key for outcome in outcomes))
+        raise no_conversation(stored_run.id, sample, target, trial, (outcome.attempt.key for outcome in outcomes))
     view = _View(
-        store, found, scores, grading is not None, listed, raw, request.query_params.get("find", "").strip()[:_LONGEST]
+        store,
+        stored_run,
+        scores,
+        grading is not None,
+        listed,
+        raw,
+        request.query_params.get("find", "").strip()[:_LONGEST],
     )
     values = _values(view, chosen[0], outcomes, to_index(first))
     people = {
         "form_key": form_key(request) if user_of(request).may("write") else None,
         "plugin_parts": list(
-            answers_of(PagePart, "conversation_page_parts", request=request, run=found, outcome=chosen[0])
+            answers_of(PagePart, "conversation_page_parts", request=request, run=stored_run, outcome=chosen[0])
         ),
-        "commenting": comment_section(request, found, chosen[0], cast("Place", values["place_of"])),
+        "commenting": comment_section(request, stored_run, chosen[0], cast("Place", values["place_of"])),
     }
     sections = list(
-        answers_of(PageSection, "conversation_page_sections", store=store, run=found, key=chosen[0].attempt.key)
+        answers_of(PageSection, "conversation_page_sections", store=store, run=stored_run, key=chosen[0].attempt.key)
     )
     return page("conversation.html", {**values, **people, "sections": sections})
 

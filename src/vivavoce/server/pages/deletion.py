@@ -21,13 +21,13 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 def confirm(request: Request, run: str) -> Response:
     """Ask for confirmation, and say what is deleted with the run."""
     store: Store = request.app.state.store
-    found = store.run(run)
+    stored_run = store.run(run)
     values: dict[str, object] = {
         "section": "runs",
-        "run": found,
-        "count": store.counts(found.id)[0],
-        "held": store.held(found.id),
-        "back": run_page(found.id),
+        "run": stored_run,
+        "count": store.counts(stored_run.id)[0],
+        "held": store.held(stored_run.id),
+        "back": run_page(stored_run.id),
         "form_key": form_key(request),
     }
     return page("delete_run.html", values)

@@ -152,10 +152,10 @@ def _row(work: Jobs, record: JobRecord) -> Row:
 def _scores(request: Request, job: Job | DistantJob) -> dict[str, object]:
     """Return the scores so far; none if nothing is graded yet or the run has been deleted."""
     store = cast("Store", request.app.state.store)
-    begun = _find_run(store, job.record)
-    if begun is None:
+    stored_run = _find_run(store, job.record)
+    if stored_run is None:
         return {"run": None, "metrics": [], "scale": None, "led": job.record.kind == "test", "awaited": []}
-    run, grading = begun
+    run, grading = stored_run
     summary = request.app.state.live_summary.summary(GradedRun(store, run, grading))
     gates = gates_of(grading)
     scale = scale_of(summary, gates)

@@ -62,25 +62,25 @@ class Asked(BaseModel):
 def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Response:
     """Show one run."""
     store = cast("Store", request.app.state.store)
-    held = store.run(run)
-    sets = store.gradings(held.id)
+    stored_run = store.run(run)
+    sets = store.gradings(stored_run.id)
     if not sets:
-        return page("unscored.html", {"section": "runs", "run": held})
-    scores = store.grading(held.id, asked.grading)
-    summary = request.app.state.live_summary.summary(GradedRun(store, held, scores))
+        return page("unscored.html", {"section": "runs", "run": stored_run})
+    scores = store.grading(stored_run.id, asked.grading)
+    summary = request.app.state.live_summary.summary(GradedRun(store, stored_run, scores))
     place = Place(asked.after, asked.before, asked.n)
     of_plugins = {name: text for name in answers("run_list_parameters") if (text := request.query_params.get(name))}
     listing = Listing(asked.filter.strip(), asked.sort, tuple(asked.columns), of_plugins, place)
     known = all_columns(summary, scores)
     shown = chosen_columns(asked.columns, known) or usual_columns(summary, scores)
-    view = RunView(store, held, scores, asked.grading is not None, listing, shown)
+    view = RunView(store, stored_run, scores, asked.grading is not None, listing, shown)
     user = user_of(request)
     form = {"form_key": form_key(request) if user.may("write") else None}
     drawings = _histograms(view, summary, known, asked=asked.histograms)
-    live = {"histograms_link": f"{run_page(held.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
-    live |= {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, held)}
+    live = {"histograms_link": f"{run_page(stored_run.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
+    live |= {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, stored_run)}
     samples = _load_samples(view)
-    table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
+    table = {"by_target": by_target(GradedRun(store, stored_run, view.grading), summary, view.conversation)}
     parts = list(answers_of(PagePart, "run_list_parts", view=view, readable=not samples.problem))
     values = {**_head(view, summary, sets), **_list(view, summary, samples, known), **live, **table, **form}
     return page("run.html", {**values, "list_parts": parts}, max([samples.status, *(part.status for part in parts)]))
