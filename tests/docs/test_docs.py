@@ -258,7 +258,7 @@ def test_every_key_of_a_suite_is_explained() -> None:
 
 
 def test_every_field_of_a_sample_is_explained() -> None:
-    page = (DOCS / "guides" / "datasets.md").read_text()
+    page = (DOCS / "reference" / "dataset-fields.md").read_text()
     assert {field for field in Sample.model_fields if f"`{field}`" not in page} == set()
 
 
