@@ -250,14 +250,15 @@ def models() -> list[type[BaseModel]]:
 
 
 def test_every_key_of_a_suite_is_explained() -> None:
-    page = (DOCS / "guides" / "suites.md").read_text() + (DOCS / "guides" / "targets.md").read_text()
-    page += (DOCS / "guides" / "tester.md").read_text() + (DOCS / "reference" / "suite-keys.md").read_text()
+    pages = [DOCS / "guides" / f"{name}.md" for name in ("suites", "targets", "tester")]
+    pages += [DOCS / "reference" / f"{name}.md" for name in ("suite-keys", "tests")]
+    page = "".join(path.read_text() for path in pages)
     keys = {key for model in models() for key in model.model_fields}
     assert {key for key in keys if f"`{key}`" not in page and f"{key}:" not in page} == set()
 
 
 def test_every_field_of_a_sample_is_explained() -> None:
-    page = (DOCS / "guides" / "datasets.md").read_text()
+    page = (DOCS / "reference" / "dataset-fields.md").read_text()
     assert {field for field in Sample.model_fields if f"`{field}`" not in page} == set()
 
 
