@@ -206,7 +206,7 @@ def test_a_name_means_the_same_conversation_in_python(folder: Path) -> None:
 def test_a_filter_names_the_same_trial(store: Store) -> None:
     grading = store.grading(store.run("latest").id)
     for wanted, trials in {"trial:2": [1], "trial:1": [0], "trial>1": [1], "trial:0": [], "echo<1": [1]}.items():
-        assert [one.trial for one in store.browse.samples(grading.id, wanted).samples] == trials
+        assert [sample.trial for sample in store.browse.samples(grading.id, wanted).samples] == trials
 
 
 def test_labels(store: Store) -> None:
@@ -222,7 +222,7 @@ def test_labels(store: Store) -> None:
 
 
 def test_a_judge_reads_the_same_numbers(store: Store) -> None:
-    second = next(one for one in store.attempts(store.run("latest").id) if one.key.trial == 1)
+    second = next(attempt for attempt in store.attempts(store.run("latest").id) if attempt.key.trial == 1)
     text = transcript(second.trajectory.messages).text()
     assert numbers(r"(?m)^turn (\d+)$", text) == [1, 2, 3]
     assert text.index("\nturn 3\n") < text.index("WRONG")

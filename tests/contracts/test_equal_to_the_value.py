@@ -83,7 +83,7 @@ def text(write: Callable[[GradedRun, Any], object], graded: GradedRun) -> str:
 def test_python_gives_the_verdict_and_its_exit_code(case: Case) -> None:
     assert (case.run.summary.verdict, case.run.exit_code) == (case.verdict, CODES[case.verdict])
     assert explained(case.run.summary) == [case.sentence]
-    assert [one.pass_rate for one in case.run.summary.graders] == [1.0], (
+    assert [grader.pass_rate for grader in case.run.summary.graders] == [1.0], (
         "each score reaches the threshold of its grader"
     )
 

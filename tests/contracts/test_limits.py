@@ -655,7 +655,7 @@ def copies(size: int) -> Outcome:
     made = [{"role": "assistant", "content": str(number)} for number in range(size)]
     given = [{"role": "user", "content": "Hi"}]
     messages = assembled([Step("t", "m", kind="model", given=given, made=made, passages=["p"])], Loss()).messages
-    return "accepted" if sum("retrieval_context" in one for one in messages) == size else "error"
+    return "accepted" if sum("retrieval_context" in message for message in messages) == size else "error"
 
 
 TRIES: dict[str, tuple[Try, ...]] = {

@@ -127,19 +127,23 @@ def test_the_run_measures_and_decides_nothing(run: RunResult, graded: GradedRun)
     for outcome in graded.outcomes():
         _is_measured(outcome.scores["response_length"], NUMBERS[outcome.attempt.key.sample_id])
     rows = list(graded.store.scores(graded.grading.id))
-    assert [(row.value, row.passed, row.measured) for row in rows] == [(None, None, one) for one in NUMBERS.values()]
+    assert [(row.value, row.passed, row.measured) for row in rows] == [
+        (None, None, number) for number in NUMBERS.values()
+    ]
 
 
 def test_lists_and_filters_know_it_as_measured(graded: GradedRun) -> None:
     store, grading = graded.store, graded.grading.id
     entries = store.browse.samples(grading, sort="worst").samples
-    assert {one.sample_id: one.scores[0].measured for one in entries} == NUMBERS
-    assert {(one.status, one.scores[0].value, one.scores[0].passed) for one in entries} == {("measured", None, None)}
+    assert {entry.sample_id: entry.scores[0].measured for entry in entries} == NUMBERS
+    assert {(entry.status, entry.scores[0].value, entry.scores[0].passed) for entry in entries} == {
+        ("measured", None, None)
+    }
     assert store.browse.states(grading) == {"measured": 3}
     counted = {word: store.browse.count_samples(grading, f"state:{word}") for word in ("pass", "fail", "skip", "error")}
     assert counted == dict.fromkeys(("pass", "fail", "skip", "error"), 0)
     assert store.browse.count_samples(grading, "state:measured") == 3
-    assert {one.measured for one in store.browse.scores(graded.grading).scores} == set(NUMBERS.values())
+    assert {score.measured for score in store.browse.scores(graded.grading).scores} == set(NUMBERS.values())
     assert len(store.search("Hello state:measured")) == 3
     assert store.search("Hello state:pass") == []
 
@@ -180,7 +184,7 @@ def test_exports_have_the_number(graded: GradedRun) -> None:
     lines = [json.loads(line) for line in _said(write_jsonl, graded).splitlines()]
     assert [line["scores"]["response_length"]["raw"] for line in lines] == [*NUMBERS.values()]
     cells = list(csv.DictReader(io.StringIO(_said(write_csv, graded))))
-    assert [(one["state"], one["score"], one["passed"], one["measured"]) for one in cells] == [
+    assert [(cell["state"], cell["score"], cell["passed"], cell["measured"]) for cell in cells] == [
         ("scored", "", "", str(number)) for number in NUMBERS.values()
     ]
     named = figures(graded.summary())
@@ -249,7 +253,7 @@ def test_several_comparisons_say_so_for_each_run(both: tuple[Store, Grading, Gra
 
 def test_a_trend_has_no_mean_of_it(both: tuple[Store, Grading, Grading]) -> None:
     found = trend(both[0], "words")
-    assert [(one.mean, one.why_unscored) for one in found.points] == [(None, "measured 3"), (None, "measured 4")]
+    assert [(point.mean, point.why_unscored) for point in found.points] == [(None, "measured 3"), (None, "measured 4")]
 
 
 def test_pages_and_the_interface_show_the_number(both: tuple[Store, Grading, Grading]) -> None:
@@ -261,7 +265,7 @@ def test_pages_and_the_interface_show_the_number(both: tuple[Store, Grading, Gra
         texts = {path: get(f"{url}{path}") for path in pages}
         assert {path: reply.status for path, reply in texts.items()} == dict.fromkeys(pages, 200)
         samples = get(f"{url}/api/v1/runs/{run}/samples").json()["samples"]
-    assert {one["sample_id"]: one["scores"][0]["measured"] for one in samples} == NUMBERS
+    assert {sample["sample_id"]: sample["scores"][0]["measured"] for sample in samples} == NUMBERS
     listed, one_run, one_sample, trends, compared = (reply.text for reply in texts.values())
     assert "no gate: response_length 3" in listed
     assert "1 to 6" in one_run

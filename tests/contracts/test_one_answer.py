@@ -78,7 +78,7 @@ _OPENINFERENCE = {
         )
     },
 }
-_OUTPUT = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": one} for one in WORDS]}
+_OUTPUT = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": word} for word in WORDS]}
 _PROMPT = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Book a flight."}]}
 FORMATS: dict[str, tuple[str, Any]] = {
     "own": ("vivavoce", {"messages": [ASKED, {"role": "assistant", "content": _texts()}]}),

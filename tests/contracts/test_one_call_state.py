@@ -254,8 +254,8 @@ def _otel(status: Json) -> list[Any]:
     came = message("tool", {"type": "tool_call_response", "id": "c1", "response": SAID})
     said = message("assistant", {"type": "text", "content": "Done."})
 
-    def chat(given: list[Json], made: Json) -> Json:
-        known = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": given, "gen_ai.output.messages": [made]}
+    def chat(messages: list[Json], body: Json) -> Json:
+        known = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": messages, "gen_ai.output.messages": [body]}
         return {"gen_ai.conversation.id": "k", **known}
 
     tool = {
@@ -275,9 +275,9 @@ def _openinference(status: Json) -> list[Any]:
         "message.tool_calls.0.tool_call.function.arguments": "{}",
     }
 
-    def chat(given: list[Json], made: Json) -> Json:
+    def chat(messages: list[Json], body: Json) -> Json:
         known = {"openinference.span.kind": "LLM"}
-        for side, items in (("input", given), ("output", [made])):
+        for side, items in (("input", messages), ("output", [body])):
             for number, item in enumerate(items):
                 known |= {f"llm.{side}_messages.{number}.{key}": value for key, value in item.items()}
         return known
@@ -431,7 +431,7 @@ def test_every_reader_gives_the_same_answer(case: str) -> None:
     assert called.failed is has_failed
     assert ("refused" in called.brief) is (not was_made)
     assert bool(made_calls(messages)) is bool(select_calls(messages)) is was_made
-    handed_over = [one for one in Agents(messages, ["refunds"]).handoffs() if one.how == "call"]
+    handed_over = [handoff for handoff in Agents(messages, ["refunds"]).handoffs() if handoff.how == "call"]
     assert bool(handed_over) is (state not in ("failed", "refused"))
 
     lines = transcript(messages).text()
@@ -452,7 +452,11 @@ def test_a_stored_conversation_keeps_the_state(case: str) -> None:
     assert record.state == state
 
 
-WRITERS = [one.name for one in all_formats() if one.write and one.read and one.keeps_outcomes]
+WRITERS = [
+    all_format.name
+    for all_format in all_formats()
+    if all_format.write and all_format.read and all_format.keeps_outcomes
+]
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -755,8 +759,8 @@ def test_a_long_result_is_read_only_at_its_beginning(text: str) -> None:
 
 def test_a_call_without_a_result_is_requested_at_the_end_and_unanswered_before() -> None:
     asked, called, _, said = _own()[0]["messages"]
-    assert [one.state for one in call_records(read_messages([asked, called]))] == ["requested"]
-    assert [one.state for one in call_records(read_messages([asked, called, said]))] == ["unanswered"]
+    assert [record.state for record in call_records(read_messages([asked, called]))] == ["requested"]
+    assert [record.state for record in call_records(read_messages([asked, called, said]))] == ["unanswered"]
 
 
 def test_an_unknown_outcome_is_refused_in_a_row_and_read_from_the_store() -> None:

@@ -51,10 +51,10 @@ def test_arguments_that_are_not_strict_json_satisfy_no_reader(arguments: str) ->
     forbidden = NoCall.model_validate({"no_call": [{"name": "refund", "arguments": {"amount": 500}}]})
     assert not forbidden.held(Scene(View([messages]))).passed
 
-    wanted = ToolCall(name="refund", args={"amount": 5})
-    assert match_trajectory([call], [wanted]).reasons
-    assert match_trajectory([call], [wanted], arguments=ArgumentRule.read("subset")).reasons
-    assert tool_call_accuracy([call], [wanted]).score == 0
+    tool_call = ToolCall(name="refund", args={"amount": 5})
+    assert match_trajectory([call], [tool_call]).reasons
+    assert match_trajectory([call], [tool_call], arguments=ArgumentRule.read("subset")).reasons
+    assert tool_call_accuracy([call], [tool_call]).score == 0
 
     assert written_arguments(arguments) != written_arguments('{"amount": 5}')
     [part] = [part for part in Writer(Register()).parts(messages, 0) if isinstance(part, Called)]

@@ -65,7 +65,7 @@ WITH = "recording: calls.jsonl\n"
 def model(release: int) -> Callable[[dict[str, Any]], Any]:
     def answer(body: dict[str, Any]) -> Any:
         messages = body["messages"]
-        said = [one["content"] for one in messages if one["role"] == "user"]
+        said = [message["content"] for message in messages if message["role"] == "user"]
         order, agreed = said[0].split()[-1], said[-1] == "Yes"
         if messages[-1]["role"] == "tool":
             asks = "May I refund it?" if release == 2 and order == "A-2" else "Shall I refund it?"
@@ -127,7 +127,7 @@ def test_the_summary_has_the_facts(facts: RecordingSummary) -> None:
 
 
 def test_the_conversation_has_them_too(run: RunResult) -> None:
-    found = {one.attempt.key.sample_id: one for one in run.outcomes()}
+    found = {outcome.attempt.key.sample_id: outcome for outcome in run.outcomes()}
     score = found["calls"].scores[AS_RECORDED]
     kept = AsRecorded.model_validate(score.extra[AS_RECORDED])
     assert (score.value, kept.same, kept.comparable, kept.calls.missed) == (0.0, 1, 1, 1)

@@ -24,21 +24,25 @@ from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 
 
-def printed(*shown: RenderableType) -> str:
+def printed(*parts: RenderableType) -> str:
     out = io.StringIO()
-    Console(file=out, width=4000).print(*shown, sep="\n")
+    Console(file=out, width=4000).print(*parts, sep="\n")
     return out.getvalue()
 
 
-def of_several(found: Comparison) -> SeveralComparisons:
+def of_several(comparison: Comparison) -> SeveralComparisons:
     return SeveralComparisons(
-        suite=found.suite_a, run=found.run_a, grading=found.grading_a, level=0.95, comparisons=[found]
+        suite=comparison.suite_a,
+        run=comparison.run_a,
+        grading=comparison.grading_a,
+        level=0.95,
+        comparisons=[comparison],
     )
 
 
-def in_the_terminal_of_a_run(found: Comparison) -> str:
-    assert found.ruling is not None
-    return printed(*ruling_lines(found.ruling))
+def in_the_terminal_of_a_run(comparison: Comparison) -> str:
+    assert comparison.ruling is not None
+    return printed(*ruling_lines(comparison.ruling))
 
 
 READERS: Mapping[str, Callable[[Comparison], str]] = {

@@ -91,9 +91,9 @@ def is_disclosed(text: str, words: str) -> bool:
 def meets_condition(text: str, words: str) -> bool:
     exchange = RecordedTurn(index=0, messages=read_messages(conversation(text)))
     call = ToolCall(id="call", name="send_message_to_target", args={"message": "?"})
-    asked = AIMessage(content=None, tool_calls=[call])
+    message = AIMessage(content=None, tool_calls=[call])
     result = ToolMessage(content="{}", tool_call_id=call.id)
-    turn = Turn(turn_number=1, timestamp=BEGAN, assistant_message=asked, tool_message=result, exchange=exchange)
+    turn = Turn(turn_number=1, timestamp=BEGAN, assistant_message=message, tool_message=result, exchange=exchange)
     return Condition(contains=words).holds(turn)
 
 

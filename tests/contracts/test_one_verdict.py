@@ -157,35 +157,37 @@ def test_a_conversation_that_ended_in_an_error_passes_nothing(run: RunResult, tr
 
 
 def test_the_summary_counts_them(run: RunResult, truth: Answers) -> None:
-    _check_rates({one.name: one for one in run.summary.graders}, truth)
+    _check_rates({grader.name: grader for grader in run.summary.graders}, truth)
 
 
 def test_a_summary_that_is_counted_anew_counts_them(graded: GradedRun, truth: Answers) -> None:
     running = GradedRun(graded.store, graded.run.model_copy(update={"status": "running"}), graded.grading)
-    _check_rates({one.name: one for one in running.summary().graders}, truth)
+    _check_rates({grader.name: grader for grader in running.summary().graders}, truth)
 
 
 def test_a_gate_counts_them_unless_it_has_a_bar_of_its_own(run: RunResult, truth: Answers) -> None:
     found = {next(iter(reason.graders)): reason.found for reason in run.summary.reasons}
-    rate = next(one.pass_rate for one in run.summary.graders if one.name == "likeness")
+    rate = next(grader.pass_rate for grader in run.summary.graders if grader.name == "likeness")
     values = [score.value for _, name, score in _scores(run) if name == "strict" and score.value is not None]
     assert found["likeness"] == pytest.approx(100 * (rate or 0))
     assert found["strict"] == pytest.approx(100 * sum(value >= 0.1 for value in values) / len(values))
 
 
 def test_lists_say_the_same(graded: GradedRun, truth: Answers) -> None:
-    found: Answers = {}
+    answers: Answers = {}
     for entry in graded.store.browse.samples(graded.grading.id).samples:
-        found |= {(entry.sample_id, entry.trial, one.name): one.passed for one in entry.scores}
-        states: list[SampleStatus] = [status_of(one.state, one.passed) for one in entry.scores]
+        answers |= {(entry.sample_id, entry.trial, score.name): score.passed for score in entry.scores}
+        states: list[SampleStatus] = [status_of(score.state, score.passed) for score in entry.scores]
         assert entry.status == ("error" if entry.failure else worst_of(states))
         assert line(entry, "", ()).state == entry.status
-    assert found == truth
+    assert answers == truth
 
 
 def test_the_list_of_scores_says_the_same(graded: GradedRun, truth: Answers) -> None:
     page = graded.store.browse.scores(graded.grading, limit=500)
-    assert {(one.sample_id, one.trial, one.name): one.passed for one in page.scores if one.turn is None} == truth
+    assert {
+        (score.sample_id, score.trial, score.name): score.passed for score in page.scores if score.turn is None
+    } == truth
 
 
 def test_the_worst_are_those_that_did_not_pass(graded: GradedRun, truth: Answers) -> None:
@@ -205,39 +207,41 @@ def test_a_comparison_says_the_same(graded: GradedRun, truth: Answers) -> None:
     for (sample, _, name), passed in truth.items():
         if passed is not None:
             trials[name, sample].append(passed)
-    for one in found.graders:
-        assert one.passed == sum(all(passed) for (name, _), passed in trials.items() if name == one.name), one.name
+    for grader in found.graders:
+        assert grader.passed == sum(all(passed) for (name, _), passed in trials.items() if name == grader.name), (
+            grader.name
+        )
 
 
 def test_junit_says_the_same(graded: GradedRun, truth: Answers) -> None:
     words = {"failure": False, "error": None, "skipped": None}
-    found: Answers = {}
+    answers: Answers = {}
     for case in fromstring(_text(write_junit, graded).encode()).iter("testcase"):
         known = {one.attrib["name"]: one.attrib["value"] for one in case.iter("property")}
         if known:
             result = next((child.tag for child in case if child.tag != "properties"), "")
             grader = case.attrib["name"].rpartition(" · ")[2]
-            found[known["sample_id"], _index(known["trial"], found, known["sample_id"], grader), grader] = words.get(
-                result, True
+            answers[known["sample_id"], _index(known["trial"], answers, known["sample_id"], grader), grader] = (
+                words.get(result, True)
             )
-    assert found == truth
+    assert answers == truth
 
 
-def _index(trial: str, found: Answers, sample: str, grader: str) -> int:
+def _index(trial: str, answers: Answers, sample: str, grader: str) -> int:
     """Return which trial a test case is about, from 0, whichever way they are counted: they come in order."""
     del trial
-    return sum((sample, index, grader) in found for index in (0, 1))
+    return sum((sample, index, grader) in answers for index in (0, 1))
 
 
 def test_tables_say_the_same(graded: GradedRun, truth: Answers) -> None:
     rows = list(csv.DictReader(io.StringIO(_text(_csv, graded))))
-    found: Answers = {}
+    answers: Answers = {}
     for row in rows:
         if not row["turn"]:
             grader = row["grader"]
-            trial = _index(row["trial"], found, row["sample_id"], grader)
-            found[row["sample_id"], trial, grader] = {"": None, "True": True, "False": False}[row["passed"].title()]
-    assert found == truth
+            trial = _index(row["trial"], answers, row["sample_id"], grader)
+            answers[row["sample_id"], trial, grader] = {"": None, "True": True, "False": False}[row["passed"].title()]
+    assert answers == truth
 
 
 def _csv(graded: GradedRun, out: Any) -> None:
@@ -245,12 +249,12 @@ def _csv(graded: GradedRun, out: Any) -> None:
 
 
 def test_lines_of_json_say_the_same(graded: GradedRun, truth: Answers) -> None:
-    found: Answers = {}
+    answers: Answers = {}
     for text in _text(write_jsonl, graded).splitlines():
         outcome = Outcome.model_validate_json(text)
         key = outcome.attempt.key
-        found |= {(key.sample_id, key.trial, name): score.passed for name, score in _named(outcome)}
-    assert found == truth
+        answers |= {(key.sample_id, key.trial, name): score.passed for name, score in _named(outcome)}
+    assert answers == truth
 
 
 def test_the_layout_of_letta_evals_says_the_same(run: RunResult, truth: Answers) -> None:
@@ -274,10 +278,10 @@ def test_the_page_of_a_conversation_says_the_same(run: RunResult, truth: Answers
 
 def test_summaries_in_words_say_the_same(graded: GradedRun, run: RunResult) -> None:
     markdown = _text(write_markdown, graded)
-    for one in run.summary.graders:
-        if one.pass_rate is not None:
-            row = f"| `{one.name}` | `{one.target}` | {one.scored} |"
-            assert f"{one.pass_rate:.1%}" in next(text for text in markdown.splitlines() if text.startswith(row))
+    for grader in run.summary.graders:
+        if grader.pass_rate is not None:
+            row = f"| `{grader.name}` | `{grader.target}` | {grader.scored} |"
+            assert f"{grader.pass_rate:.1%}" in next(text for text in markdown.splitlines() if text.startswith(row))
     assert f"verdicts: {run.summary.verdict}" in _text(write_github, graded).replace("%3A", ":")
 
 
@@ -287,12 +291,12 @@ def test_the_api_says_the_same(graded: GradedRun, truth: Answers) -> None:
         summary = Summary.model_validate(get(f"{server}/api/v1/runs/latest").json()["summary"])
         whole = Outcome.model_validate_json(get(f"{server}/api/v1/runs/latest/samples/close/1").body)
     found = {
-        (one["sample_id"], one["trial"], score["name"]): score.get("passed")
-        for one in samples
-        for score in one["scores"]
+        (sample["sample_id"], sample["trial"], score["name"]): score.get("passed")
+        for sample in samples
+        for score in sample["scores"]
     }
     assert found == truth
-    _check_rates({one.name: one for one in summary.graders}, truth)
+    _check_rates({grader.name: grader for grader in summary.graders}, truth)
     assert {name: score.passed for name, score in _named(whole)} == {
         name: truth["close", 1, name] for name, _ in _named(whole)
     }

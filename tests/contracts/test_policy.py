@@ -157,7 +157,7 @@ async def test_the_policy_of_a_suite_is_that_of_the_rows_without_one_also_when_t
     Path("bot.py").write_text(EXAMINER)
     Path("policy.md").write_text(POLICY, encoding="utf-8-sig")
     run = run_suite(suite_with(policy_path="policy.md"))
-    rows = {one.attempt.key.sample_id: json.loads(one.attempt.sample)["policy"] for one in run.outcomes()}
+    rows = {outcome.attempt.key.sample_id: json.loads(outcome.attempt.sample)["policy"] for outcome in run.outcomes()}
     assert rows == {"a": POLICY, "b": "Be kind."}
     changed = load_suite(suite_with(policy="Be brief."))
     with Store.open(settings().store) as store:

@@ -59,7 +59,10 @@ def is_plain(thing: object) -> bool:
 def parameters(thing: Callable[..., Any]) -> str:
     """Return the parameters of a function or class with their defaults, without types."""
     signature = inspect.signature(thing)
-    shown = [one.replace(annotation=one.empty, default=plain(one.default)) for one in signature.parameters.values()]
+    shown = [
+        parameter.replace(annotation=parameter.empty, default=plain(parameter.default))
+        for parameter in signature.parameters.values()
+    ]
     return str(signature.replace(parameters=shown, return_annotation=signature.empty))
 
 

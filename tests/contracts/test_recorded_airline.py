@@ -49,7 +49,10 @@ def agent(rows: Mapping[str, list[dict[str, Any]]]) -> Callable[[dict[str, Any]]
 def test_a_scripted_agent_is_as_recorded_but_where_it_was_told_otherwise(tmp_path: Path) -> None:
     lines = (AIRLINE / "sierra__gpt-4o__airline.jsonl").read_text().splitlines()[:8]
     rows = {f"t{number}": answered(json.loads(line)) for number, line in enumerate(lines)}
-    asked = {name: [one["content"] for one in messages if one["role"] == "user"] for name, messages in rows.items()}
+    asked = {
+        name: [message["content"] for message in messages if message["role"] == "user"]
+        for name, messages in rows.items()
+    }
     write(tmp_path / "log.jsonl", [{"id": name, "messages": messages} for name, messages in rows.items()])
     write(tmp_path / "rows.jsonl", [{"id": name, "input": said} for name, said in asked.items()])
     (tmp_path / "log.yaml").write_text(f"{LOG}graders: {{length: {GRADER}}}\n")

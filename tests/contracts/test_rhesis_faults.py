@@ -373,7 +373,10 @@ async def test_usage_is_counted_by_role_and_everybody_is_named() -> None:
         made = agent(tester, judging)
         result = sound(await made.aexecute_test(echo, goal="Return a lamp"))
         await made.close()
-    sent = {who: [one.body for one in server.requests if one.body["model"] == who] for who in ("tester", "judge")}
+    sent = {
+        who: [request.body for request in server.requests if request.body["model"] == who]
+        for who in ("tester", "judge")
+    }
     for who, bodies in sent.items():
         assert result.usage[who].calls == len(bodies) == 3
         assert result.usage[who].input_tokens == sum(len(json.dumps(body)) // 4 for body in bodies)
@@ -407,9 +410,9 @@ class Hanging(ScriptedModel):
         return await super().complete(request)
 
 
-async def timed(made: PenelopeAgent, target: Any = echo) -> TestResult:
+async def timed(agent: PenelopeAgent, target: Any = echo) -> TestResult:
     """Hold a test that would hang; nothing of it runs on."""
-    result = await asyncio.wait_for(made.aexecute_test(target, goal="Return a lamp"), 20)
+    result = await asyncio.wait_for(agent.aexecute_test(target, goal="Return a lamp"), 20)
     assert asyncio.all_tasks() == {asyncio.current_task()}
     return sound(result)
 

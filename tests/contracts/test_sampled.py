@@ -92,20 +92,28 @@ def server(graded: GradedRun, even: RunResult) -> Iterator[str]:
         yield address
 
 
-def printed(shown: RenderableType) -> str:
+def printed(part: RenderableType) -> str:
     out = io.StringIO()
-    Console(file=out, width=400).print(shown)
+    Console(file=out, width=400).print(part)
     return out.getvalue()
 
 
-def written(write: Callable[[GradedRun, io.StringIO], object], kept: GradedRun) -> str:
+def written(write: Callable[[GradedRun, io.StringIO], object], run: GradedRun) -> str:
     out = io.StringIO()
-    write(kept, out)
+    write(run, out)
     return out.getvalue()
 
 
-def figures(one: GraderSummary) -> tuple[object, ...]:
-    return one.population, one.mean, one.low, one.high, one.pass_rate, one.pass_low, one.pass_high
+def figures(summary: GraderSummary) -> tuple[object, ...]:
+    return (
+        summary.population,
+        summary.mean,
+        summary.low,
+        summary.high,
+        summary.pass_rate,
+        summary.pass_low,
+        summary.pass_high,
+    )
 
 
 def said(run: RunResult) -> GraderSummary:
@@ -118,8 +126,8 @@ def test_a_stratum_counts_as_much_as_it_has_conversations(run: RunResult) -> Non
         kind = json.loads(outcome.attempt.sample)["metadata"]["kind"]
         rates[kind].append(outcome.scores["said"].passed is True)
         assert outcome.attempt.drawn is not None
-    short, long = (sum(found) / len(found) for found in rates.values())
-    assert [len(found) for found in rates.values()] == [9, 3]
+    short, long = (sum(rate) / len(rate) for rate in rates.values())
+    assert [len(rate) for rate in rates.values()] == [9, 3]
     assert said(run).pass_rate == pytest.approx((30 * short + 10 * long) / 40)
     assert (long, said(run).population, said(run).scored) == (1.0, 40, 12)
 
@@ -128,7 +136,7 @@ def test_the_run_says_how_it_was_drawn(run: RunResult) -> None:
     sampling = run.run.sampling
     assert sampling is not None
     assert sampling == run.summary.sampling
-    strata = [(one.name, one.size, one.drawn) for one in sampling.strata]
+    strata = [(stratum.name, stratum.size, stratum.drawn) for stratum in sampling.strata]
     assert strata == [("metadata.kind short", 30, 9), ("metadata.kind <b>long</b>", 10, 3)]
     assert (sampling.population, sampling.drawn, sampling.by) == (40, 12, ["metadata.kind"])
 
@@ -197,8 +205,8 @@ def test_a_tag_is_a_part_of_the_population(run: RunResult) -> None:
     [tag] = run.summary.tags
     [grader] = tag.graders
     assert run.run.sampling is not None
-    mine = [one for one in run.outcomes() if "even" in json.loads(one.attempt.sample).get("tags", [])]
-    others = [one for one in run.outcomes() if one.attempt.key not in {inner.attempt.key for inner in mine}]
+    mine = [outcome for outcome in run.outcomes() if "even" in json.loads(outcome.attempt.sample).get("tags", [])]
+    others = [outcome for outcome in run.outcomes() if outcome.attempt.key not in {inner.attempt.key for inner in mine}]
     drawn, outside = ([one.attempt.drawn for one in each if one.attempt.drawn] for each in (mine, others))
     expected = Population(run.run.sampling, drawn, outside=outside).mean(
         [one.scores["said"].value or 0 for one in mine]
@@ -227,7 +235,7 @@ def test_what_would_take_the_drawn_for_all_is_refused(graded: GradedRun, even: R
         written(write_baseline, graded)
     found = grouped(graded.store, graded.grading, "tag")
     assert why in found.finding
-    assert all("–" in cells(one) for one in found.groups)
+    assert all("–" in cells(group) for group in found.groups)
 
 
 def test_a_page_says_why_it_compares_nothing(server: str, run: RunResult, even: RunResult) -> None:

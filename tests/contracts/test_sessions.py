@@ -87,7 +87,7 @@ def server(graded: GradedRun) -> Iterator[str]:
 
 
 def test_no_attempt_meets_the_memory_of_another(graded: GradedRun) -> None:
-    answers = {tuple(one.text for one in outcome.attempt.trajectory.messages) for outcome in graded.outcomes()}
+    answers = {tuple(message.text for message in outcome.attempt.trajectory.messages) for outcome in graded.outcomes()}
     assert len(answers) == 1
     assert next(iter(answers))[1::2] == ("Noted.", "Noted.", "Who are you?", "I eat no meat", "I eat no meat")
 

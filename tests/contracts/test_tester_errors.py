@@ -64,21 +64,21 @@ def server(kept: GradedRun) -> Iterator[str]:
         yield address
 
 
-def printed(shown: RenderableType) -> str:
+def printed(part: RenderableType) -> str:
     out = io.StringIO()
-    Console(file=out, width=300).print(shown)
+    Console(file=out, width=300).print(part)
     return out.getvalue()
 
 
-def written(write: Callable[[GradedRun, io.StringIO], object], kept: GradedRun) -> str:
+def written(write: Callable[[GradedRun, io.StringIO], object], run: GradedRun) -> str:
     out = io.StringIO()
-    write(kept, out)
+    write(run, out)
     return out.getvalue()
 
 
-def summary_of(kept: GradedRun) -> Summary:
-    assert kept.grading.summary is not None
-    return Summary.model_validate(kept.grading.summary)
+def summary_of(run: GradedRun) -> Summary:
+    assert run.grading.summary is not None
+    return Summary.model_validate(run.grading.summary)
 
 
 def rates(one: Spoiled) -> tuple[object, ...]:

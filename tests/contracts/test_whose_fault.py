@@ -82,7 +82,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 @pytest.fixture(scope="module")
 def outcomes(run: RunResult) -> dict[str, Outcome]:
-    return {one.attempt.key.sample_id: one for one in run.outcomes()}
+    return {outcome.attempt.key.sample_id: outcome for outcome in run.outcomes()}
 
 
 def test_the_test_itself_says_it(outcomes: dict[str, Outcome], run: RunResult) -> None:

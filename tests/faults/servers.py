@@ -72,9 +72,9 @@ def server_process(folder: Path, code: str, *arguments: str, **environment: str)
     call = subprocess.Popen(command, cwd=folder, env=given, stdout=subprocess.PIPE, text=True)
     assert call.stdout is not None
     pid, told = int(call.stdout.readline()), call.stdout.readline()
-    found = re.search(r"http://127\.0\.0\.1:\d+", told)
-    assert found is not None, told
-    running = ServerProcess(call, pid, found[0])
+    match = re.search(r"http://127\.0\.0\.1:\d+", told)
+    assert match is not None, told
+    running = ServerProcess(call, pid, match[0])
     try:
         yield running
     finally:

@@ -129,9 +129,9 @@ def assert_judged_once(judged: Judged) -> None:
     with Store.open(".vivavoce/vivavoce.db") as store:
         run = store.run("latest")
         found = list(store.outcomes(store.grading(run.id).id))
-        batches = [one for run in store.runs() for one in store.batches.of_run(run.id)]
+        batches = [batch for run in store.runs() for batch in store.batches.of_run(run.id)]
     assert sorted(one.attempt.key.sample_id for one in found) == [f"r{i}" for i in range(SAMPLES)]
     assert {one.scores["safety"].value for one in found} == {1.0}
     assert len(judged.server.asked) == len(set(judged.server.asked)) == SAMPLES
-    assert [one.requests for one in batches] == [SAMPLES]
+    assert [batch.requests for batch in batches] == [SAMPLES]
     assert run.status == "finished"

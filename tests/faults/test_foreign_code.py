@@ -124,7 +124,7 @@ def test_an_extractor_breaks_its_own_sample_alone(raises: str) -> None:
 def test_a_reward_breaks_its_own_sample_alone(raises: str) -> None:
     written("own.py", "def sum_up(ctx): return broken() if ctx.sample.id == 'a' else 1\n", raises)
     result = run(reward={"kind": "custom", "function": "own.py:sum_up"})
-    rewards = {one.attempt.key.sample_id: one.reward for one in result.outcomes()}
+    rewards = {outcome.attempt.key.sample_id: outcome.reward for outcome in result.outcomes()}
     assert {name: reward and reward.state for name, reward in rewards.items()} == {"a": "error", "b": "scored"}
 
 
@@ -145,7 +145,9 @@ def test_a_target_of_any_shape_breaks_its_own_sample_alone(code: str, raises: st
     written("bot.py", code, raises)
     result = run()
     assert states(result, "fine") == {"a": "error", "b": "scored"}
-    failure = next(one.scores["fine"].failure for one in result.outcomes() if one.attempt.key.sample_id == "a")
+    failure = next(
+        outcome.scores["fine"].failure for outcome in result.outcomes() if outcome.attempt.key.sample_id == "a"
+    )
     assert failure is not None
     assert failure.blame == "target"
 
@@ -178,7 +180,8 @@ def test_a_skip_says_that_a_grader_does_not_apply(kind: str, skip: str) -> None:
     result = run(graders={"mine": grader})
     assert states(result, "mine") == {"a": "skipped", "b": "scored"}
     assert (
-        next(one.scores["mine"].reason for one in result.outcomes() if one.scores["mine"].value is None) == "no table"
+        next(outcome.scores["mine"].reason for outcome in result.outcomes() if outcome.scores["mine"].value is None)
+        == "no table"
     )
 
 
@@ -269,7 +272,7 @@ def listen(turn: object) -> None:
     ids=["strategy", "check", "condition", "tool", "listener"],
 )
 def test_what_leads_a_test_breaks_that_test_alone(options: dict[str, Any], on_turn: Any) -> None:
-    made: PenelopeAgent = agent(player(), judge(False), **options)
-    result = made.execute_test(fine, goal="Return a lamp", on_turn=on_turn)
+    penelope_agent: PenelopeAgent = agent(player(), judge(False), **options)
+    result = penelope_agent.execute_test(fine, goal="Return a lamp", on_turn=on_turn)
     assert (result.status.name, result.blame) == ("ERROR", "tester")
     assert "Enough: enough" in result.stop_reason

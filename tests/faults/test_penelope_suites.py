@@ -182,7 +182,7 @@ PASSING = {"start_time", "end_time", "seconds", "started_at", "timestamp", "sess
 def lasting(value: Any) -> Any:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        return {name: lasting(one) for name, one in fields.items() if name not in PASSING}
+        return {name: lasting(field) for name, field in fields.items() if name not in PASSING}
     return [lasting(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 

@@ -412,13 +412,13 @@ async def test_one_agent_holds_many_tests_at_once_and_mixes_none_up() -> None:
     def answering(number: int) -> Callable[[str], str]:
         return lambda message: f"answer of {number} to {message}"
 
-    made = PenelopeAgent(
+    agent = PenelopeAgent(
         ScriptedModel(lambda request: say(f"question {len(request.messages)}")),
         goal_metric=GoalAchievementJudge(judge(False)),
         max_turns=4,
         review_tester=False,
     )
-    tests = (made.aexecute_test(answering(i), goal=f"goal {i}") for i in range(20))
+    tests = (agent.aexecute_test(answering(i), goal=f"goal {i}") for i in range(20))
     for number, result in enumerate(await asyncio.gather(*tests)):
         sound(result)
         assert [turn.reply.split()[2] for turn in result.history] == [str(number)] * 4

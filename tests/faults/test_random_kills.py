@@ -75,9 +75,9 @@ def check_kills(tmp_path: Path, seed: int, kills: int) -> None:
         known = rows
         stored_before_kill.update(rows)
     assert known, "nothing was stored before the last kill"
-    asked = Counter((folder / "asked.log").read_text().splitlines())
+    counter = Counter((folder / "asked.log").read_text().splitlines())
     assert viva(folder, "s.db", "run", "--resume", "latest").wait(timeout=60) in (0, 1)
-    again = Counter((folder / "asked.log").read_text().splitlines()) - asked
+    again = Counter((folder / "asked.log").read_text().splitlines()) - counter
     assert not {sample for sample in known if again[f"turn {sample[1:]}"]}, f"seed {seed}: what is stored is done again"
     calm = write(tmp_path / "calm")
     assert viva(calm, "s.db", "run", "suite.yaml").wait(timeout=60) in (0, 1)

@@ -171,9 +171,9 @@ def test_a_kill_before_any_note_of_a_job_leaves_no_second_run(tmp_path: Path, ki
             runs = store.runs()
             assert len(runs) == (1 if kind == "grade" else 4)
             assert {run.status for run in runs} == {"finished"}
-            gradings = [one for run in runs for one in store.gradings(run.id)]
+            gradings = [grading for run in runs for grading in store.gradings(run.id)]
             assert len(gradings) == 4
-            assert None not in [one.finished_at for one in gradings]
+            assert None not in [grading.finished_at for grading in gradings]
 
 
 def finish(client: Client, job: JobRecord, request: dict[str, Any]) -> JobRecord:

@@ -41,9 +41,9 @@ def serve(folder: Path, *called: str) -> Generator[tuple[subprocess.Popen[str], 
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        found = re.search(r"at (http://\S+)", line := process.stderr.readline())
-        assert found is not None, line
-        with Client(found[1]) as client:
+        match = re.search(r"at (http://\S+)", line := process.stderr.readline())
+        assert match is not None, line
+        with Client(match[1]) as client:
             yield process, client
     finally:
         kill(process)
@@ -131,7 +131,7 @@ def test_a_job_is_not_continued_after_two_crashes_and_does_not_hurt_its_neighbor
             wait_for(tmp_path, 1)
             record = client.submit("suite", suite="deadly.yaml").record
             left = client.job(record.id).wait()
-            ended = [client.job(one.id).wait() for one in neighbors]
+            ended = [client.job(neighbor.id).wait() for neighbor in neighbors]
             assert process.poll() is None
     assert (left.status, left.detail) == ("interrupted", CRASHED)
     assert [(one.status, one.done) for one in ended] == [("finished", 6)] * 2

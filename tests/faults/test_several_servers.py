@@ -88,7 +88,7 @@ def complete(store: Store, record: JobRecord) -> None:
     (run,) = store.runs()
     (grading,) = store.gradings(run.id)
     assert run.status == "finished"
-    assert sorted(one.key.sample_id for one in store.attempts(run.id)) == [f"w{n}" for n in range(ROWS)]
+    assert sorted(attempt.key.sample_id for attempt in store.attempts(run.id)) == [f"w{n}" for n in range(ROWS)]
     assert [row.value for row in store.scores(grading.id)] == [1.0] * ROWS
 
 

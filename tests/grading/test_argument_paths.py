@@ -56,8 +56,8 @@ def test_an_evaluation_refuses_an_unknown_path_and_takes_a_known_one(tmp_path: P
 def test_a_path_of_one_row_is_known_for_all() -> None:
     other: dict[str, Any] = {**ROW, "id": "b", "reference_tool_calls": [{"name": "book", "arguments": {}}]}
     scores = [
-        one.scores["trajectory_match"].value
-        for one in evaluate([other, ROW], [metric({"meta.uid": "ignore"})]).outcomes()
+        outcome.scores["trajectory_match"].value
+        for outcome in evaluate([other, ROW], [metric({"meta.uid": "ignore"})]).outcomes()
     ]
     assert scores == [1, 1]
 

@@ -33,8 +33,8 @@ def talk(*answers: str, failure: Failure | None = None) -> Trajectory:
         for index, text in enumerate(answers)
     ]
     if failure is not None:
-        said = HumanMessage(content="abc"[len(turns)])
-        turns.append(Turn(index=len(turns), messages=[said], failure=failure))
+        message = HumanMessage(content="abc"[len(turns)])
+        turns.append(Turn(index=len(turns), messages=[message], failure=failure))
     return Trajectory(turns=turns, failure=failure)
 
 
@@ -60,7 +60,7 @@ async def test_only_turns_that_answer_the_same_history_are_scored() -> None:
     assert (score.value, score.passed) == (0.0, False)
     assert score.reason == "turn 2: the reply is “2”, recorded is “two”"
     assert states(score) == [("scored", 1.0), ("scored", 0.0), ("skipped", None)]
-    assert [(one.kind, one.verdict, one.turn) for one in score.findings] == [("difference", "reply", 1)]
+    assert [(finding.kind, finding.verdict, finding.turn) for finding in score.findings] == [("difference", "reply", 1)]
     assert (found.same, found.comparable, found.whole) == (1, 2, False)
 
 
@@ -101,7 +101,7 @@ async def test_a_row_without_a_recording_is_skipped() -> None:
 
 async def test_a_difference_beyond_the_last_turn_belongs_to_no_turn() -> None:
     score, _ = await graded(talk("one"), "one", "two")
-    assert [(one.verdict, one.turn) for one in score.findings] == [("length", None)]
+    assert [(finding.verdict, finding.turn) for finding in score.findings] == [("length", None)]
     assert score.reason == "turn 2: the new conversation has no turn 2, and the recorded one goes on"
 
 

@@ -72,7 +72,7 @@ def test_judged_and_exact_assertions_count_by_weight_in_any_all_and_not() -> Non
     assert (result.value, result.passed) == (0.25, False)
     assert len(requests) == 2
     assert result.reason == "judged 'It is rude.', which must not be, said nothing in the last turn"
-    assert [one.verdict for one in result.findings] == ["holds", "missed"]
+    assert [finding.verdict for finding in result.findings] == ["holds", "missed"]
     assert result.findings[0].data == {"reasons": ["It refuses."]}
 
 
@@ -156,7 +156,7 @@ def test_the_evidence_of_a_metric_has_its_turn_in_the_conversation() -> None:
 def test_a_grading_function_sees_the_truth_of_the_turn() -> None:
     expect = [{"metric": "contains"}, {"metric": "contains"}, None]
     result, _ = checked(expect, ground_truth=["which", "refund", None])
-    assert [one.verdict for one in result.findings] == ["holds", "missed"]
+    assert [finding.verdict for finding in result.findings] == ["holds", "missed"]
 
 
 def test_a_metric_that_does_not_apply_is_an_error() -> None:

@@ -121,7 +121,7 @@ def scores(passed: int, correction: Correction | None, errors: int = 0) -> Score
     keys, verdicts = judged(passed)
     missing = [f"e{n}" for n in range(errors)]
     clusters, trials = [key for key, _ in keys], [trial for _, trial in keys]
-    values = [float(one) for one in verdicts]
+    values = [float(verdict) for verdict in verdicts]
     return Scores(values, verdicts, clusters, missing, trials=trials, correction=correction)
 
 

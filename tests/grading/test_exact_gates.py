@@ -138,12 +138,12 @@ def test_scores_that_equal_the_value_are_equal_to_it(
     ],
 )
 def test_scores_that_are_no_decimals_are_the_fractions_they_stand_for(values: list[float], value: float) -> None:
-    held = {
+    operators = {
         op
         for op in OPERATORS
         if verdict(SimpleGate("a", Threshold("avg_score", op, value)).decide({"a": scores(values)})) == "pass"
     }
-    assert held == {"gte", "lte", "eq"}
+    assert operators == {"gte", "lte", "eq"}
 
 
 @pytest.mark.parametrize("count", range(1, 201))

@@ -40,7 +40,7 @@ async def test_a_miss_is_named_by_its_turn_with_what_was_said() -> None:
     assert found.value == pytest.approx(2 / 3)
     assert found.passed is False
     assert found.reason == "turn 2: the number is 20, expected 24.9 ± 0.01, said 'You get EUR 20.'"
-    assert [(one.turn, one.what, one.verdict, one.state) for one in found.findings] == [
+    assert [(finding.turn, finding.what, finding.verdict, finding.state) for finding in found.findings] == [
         (0, "contains 'order'", "holds", "pass"),
         (1, "gives 24.9 ± 0.01", "missed", "fail"),
         (1, "does not contain 'sorry'", "holds", "pass"),
@@ -134,7 +134,7 @@ async def test_a_turn_that_was_not_held_is_not_checked() -> None:
         1.0,
         "1 of 1 assertions hold; 1 not checked, because the conversation ended before",
     )
-    assert [one.verdict for one in found.findings] == ["holds", "not reached"]
+    assert [finding.verdict for finding in found.findings] == ["holds", "not reached"]
 
 
 async def test_wrong_assertions_of_python_are_the_fault_of_the_suite() -> None:
@@ -172,9 +172,9 @@ async def test_a_call_may_be_expected_of_one_agent(expect: Any, passed: bool) ->
 
 
 async def test_whose_call_is_missed_is_said() -> None:
-    found = await of_agents({"calls": {"name": "refund_order", "agent": "billing"}})
-    assert found.findings[0].what == "calls refund_order by billing"
-    assert "billing: " in (found.reason or "")
+    agents = await of_agents({"calls": {"name": "refund_order", "agent": "billing"}})
+    assert agents.findings[0].what == "calls refund_order by billing"
+    assert "billing: " in (agents.reason or "")
     with pytest.raises(UsageError, match="an agent's call can be among other calls"):
         read_expect({"calls": {"name": "refund_order", "agent": "a"}, "mode": "strict"})
 
@@ -182,7 +182,7 @@ async def test_whose_call_is_missed_is_said() -> None:
 async def test_equal_assertions_are_told_apart_by_place() -> None:
     missed = [{"contains": "thanks"}, {"contains": "thanks", "severity": "warn"}]
     found = await score({"all": [*missed, *missed]})
-    assert [one.state for one in found.findings] == ["fail", "warn", "fail", "warn"]
+    assert [finding.state for finding in found.findings] == ["fail", "warn", "fail", "warn"]
     assert (found.reason or "").count("only a warning") == 1
 
 

@@ -88,9 +88,9 @@ async def test_a_scope_says_whether_each_turn_is_measured_or_the_whole() -> None
 
 async def test_its_judge_is_counted_and_can_be_another() -> None:
     sample = Sample(id="s", messages=read_messages(TALK), ground_truth=["x", "y"])
-    made = choose_metric({**AFTER, "metric": "safety"}, ScriptedModel([]))
-    assert metric_grader("it", made).verdicts(sample) == 2, "one for each turn"
-    assert metric_grader("it", made).verdicts(sample.model_copy(update={"ground_truth": None})) == 1
+    metric = choose_metric({**AFTER, "metric": "safety"}, ScriptedModel([]))
+    assert metric_grader("it", metric).verdicts(sample) == 2, "one for each turn"
+    assert metric_grader("it", metric).verdicts(sample.model_copy(update={"ground_truth": None})) == 1
     assert metric_grader("it", choose_metric({**AFTER, "metric": "safety"})).verdicts(sample) == 0
 
 

@@ -73,7 +73,7 @@ def test_errors_that_could_turn_it_make_it_inconclusive() -> None:
     result = gate(0.75).decide({"g": scores(*[0.9] * 8, errors=2)})
     assert result.verdict == "inconclusive"
     said = "g: mean must be ≥ 0.75; it is 0.9; 2 errors could change the result"
-    assert [(one.verdict, reason_text(one)) for one in result.reasons] == [("inconclusive", said)]
+    assert [(reason.verdict, reason_text(reason)) for reason in result.reasons] == [("inconclusive", said)]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 4), st.floats(0, 1), st.data())
@@ -129,7 +129,7 @@ def test_logic_with_three_values(operator: Any, verdicts: list[str], found: str)
     conditions = [SimpleGate(name, Threshold("avg_score", "gte", 0.5)) for name in named]
     result = LogicalGate(operator, conditions).decide(named)
     assert result.verdict == found
-    assert [one.verdict for one in result.reasons] == verdicts
+    assert [reason.verdict for reason in result.reasons] == verdicts
 
 
 def trials(**samples: str) -> Scores:

@@ -143,8 +143,8 @@ async def test_tool_call_graders_work_per_turn_when_the_references_do() -> None:
         Turn(index=2, messages=[HumanMessage(content="c"), AIMessage(content="x")]),
     ]
     sample = asked(None, reference_tool_calls=[[call], [call], None])
-    one = Grader("g", last_assistant, functions.trajectory_match, "reference_tool_calls", "f", accepts_empty=True)
-    result = await one.grade(sample, Trajectory(turns=turns))
+    grader = Grader("g", last_assistant, functions.trajectory_match, "reference_tool_calls", "f", accepts_empty=True)
+    result = await grader.grade(sample, Trajectory(turns=turns))
     assert [turn.state for turn in result.turns or ()] == ["scored", "scored", "skipped"]
     assert [turn.value for turn in result.turns or ()] == [1.0, 0.0, None]
     assert "missing" in ((result.turns or [])[1].reason or "")

@@ -43,7 +43,7 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
         "blame_reason": "",
         "usage": {},
     }
-    assert [(one.kind, one.what, one.verdict, one.state) for one in grade.findings] == [
+    assert [(finding.kind, finding.what, finding.verdict, finding.state) for finding in grade.findings] == [
         ("criterion", "greet", "kept", "pass"),
         ("prohibition", "swear", "done", "fail"),
     ]

@@ -14,8 +14,8 @@ def test_a_tool_has_its_name_in_any_form() -> None:
 
 def test_tools_that_are_given_replace_those_of_the_log_under_the_name_of_the_log() -> None:
     agents = Agents(read_messages(REFUND), ["REFUNDS", "billing"])
-    given = read_tools_by_agent({"REFUNDS": ["pay"], "billing": []}, "own_tools")
-    assert tools_of_agents(given, agents) == {
+    tools = read_tools_by_agent({"REFUNDS": ["pay"], "billing": []}, "own_tools")
+    assert tools_of_agents(tools, agents) == {
         "triage": frozenset(("find_order",)),
         "refunds": frozenset(("pay",)),
         "billing": frozenset(),

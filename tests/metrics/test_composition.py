@@ -89,7 +89,7 @@ async def test_an_error_beside_a_failing_part_is_shown_though_it_does_not_count(
     assert (result.score, result.passed) == (False, False)
     assert [part["state"] for part in result.details["parts"]] == ["error", "scored"]
     assert "no luck" in result.details["parts"][0]["failure"]["message"]
-    assert [(one.kind, one.verdict, one.state) for one in result.findings] == [
+    assert [(finding.kind, finding.verdict, finding.state) for finding in result.findings] == [
         ("metric", "error", "skip"),
         ("metric", "0.1", "fail"),
     ]

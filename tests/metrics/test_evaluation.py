@@ -51,7 +51,7 @@ def test_a_report_maps_names_to_results() -> None:
     ],
 )
 def test_all_passed_needs_a_verdict_and_none_against(results: list[MetricResult], passed: bool) -> None:
-    assert EvaluationReport({str(i): one for i, one in enumerate(results)}).all_passed is passed
+    assert EvaluationReport({str(i): result for i, result in enumerate(results)}).all_passed is passed
 
 
 def test_usage_is_the_sum_of_what_is_known() -> None:

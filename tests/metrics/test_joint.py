@@ -58,7 +58,7 @@ class Paid(ScriptedModel):
 def test_several_metrics_are_judged_in_one_call() -> None:
     model = ScriptedModel([ALL])
     results = JointJudge(NAMES, model).evaluate(SAID, GOAL)
-    assert {name: one.score for name, one in results.items()} == {
+    assert {name: result.score for name, result in results.items()} == {
         "goal_achievement": "fully_achieved",
         "context_retention": 1.0,
         "safety": 1.0,
@@ -126,7 +126,7 @@ async def test_what_is_right_of_an_answer_counts_even_when_its_repair_was_wrong_
         results = await JointJudge(NAMES, model).aevaluate(SAID, GOAL)
         await model.close()
     assert len(server.requests) == 2
-    assert {name: one.state for name, one in results.items()} == {
+    assert {name: result.state for name, result in results.items()} == {
         "goal_achievement": "scored",
         "context_retention": "scored",
         "safety": "error",
@@ -138,7 +138,7 @@ async def test_what_is_right_of_an_answer_counts_even_when_its_repair_was_wrong_
 @pytest.mark.parametrize("fault", [ModelFault("down", kind="http"), ModelFault("cut", kind="format", evidence='{"go')])
 def test_a_call_that_fails_is_an_error_of_all(fault: ModelFault) -> None:
     results = JointJudge(NAMES, ScriptedModel([fault])).evaluate(SAID, GOAL)
-    assert [one.error and one.error.message for one in results.values()] == [str(fault)] * 3
+    assert [result.error and result.error.message for result in results.values()] == [str(fault)] * 3
 
 
 def test_a_budget_that_is_used_up_is_raised() -> None:
@@ -165,7 +165,7 @@ def test_a_metric_that_is_left_alone_is_asked_as_ever() -> None:
 
 def test_usage_is_told_once() -> None:
     results = JointJudge(NAMES, Paid([ALL])).evaluate(SAID, GOAL)
-    assert [one.usage for one in results.values()] == [Usage(input_tokens=100, calls=1, cost=0.25), None, None]
+    assert [result.usage for result in results.values()] == [Usage(input_tokens=100, calls=1, cost=0.25), None, None]
 
 
 def test_a_joint_score_says_so_and_has_another_fingerprint() -> None:
@@ -176,7 +176,7 @@ def test_a_joint_score_says_so_and_has_another_fingerprint() -> None:
     assert len({joint["safety"].fingerprint, pair["safety"].fingerprint, alone.fingerprint}) == 3
     assert len({one.fingerprint for one in joint.values()}) == 3
     assert joint["safety"].details["joint"] == NAMES
-    assert joint["safety"].details["prompt"] == "\n\n".join(one.text for one in model.requests[0].messages)
+    assert joint["safety"].details["prompt"] == "\n\n".join(message.text for message in model.requests[0].messages)
 
 
 def test_a_report_takes_a_joint_judge_beside_other_metrics() -> None:
@@ -220,7 +220,7 @@ def test_turns_are_judged_jointly_one_call_each() -> None:
     metrics = [ContextRetentionMetric(model, scope="turn"), SafetyMetric(model, scope="turn")]
     results = JointJudge(metrics).evaluate(SAID * 3)
     assert len(model.requests) == 3
-    assert [len(one.turns or ()) for one in results.values()] == [3, 3]
+    assert [len(result.turns or ()) for result in results.values()] == [3, 3]
     assert results["context_retention"].usage == Usage(input_tokens=300, calls=3, cost=0.75)
 
 
@@ -246,7 +246,7 @@ def test_a_metric_whose_later_questions_hang_on_an_answer_is_asked_on_its_own() 
     jointly = [one for one in model.requests if "2 tasks about" in one.messages[-1].text]
     assert 1 < len(jointly) < len(model.requests)
     assert "joint" not in results["goal_achievement"].details
-    assert [one.state for one in results.values()] == ["scored"] * 3
+    assert [result.state for result in results.values()] == ["scored"] * 3
 
 
 async def test_pieces_are_asked_at_once() -> None:

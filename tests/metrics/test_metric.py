@@ -37,8 +37,11 @@ class OwnAsync(Own):
         return self.measure(evaluation_input)
 
 
-def count(given: MultiTurnEvaluationInput) -> MetricResult:
-    return MetricResult(score=len(given.messages), details={"goal": given.goal, "reference": given.reference})
+def count(multi_turn_evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+    return MetricResult(
+        score=len(multi_turn_evaluation_input.messages),
+        details={"goal": multi_turn_evaluation_input.goal, "reference": multi_turn_evaluation_input.reference},
+    )
 
 
 @pytest.mark.parametrize("kind", [Own, OwnAsync])
@@ -106,7 +109,7 @@ def test_what_has_no_score_always_has_a_reason(result: dict[str, Any], reason: s
     assert Own(saying(**result)).evaluate(CONVERSATION).reasoning == reason
 
 
-def boom(given: MultiTurnEvaluationInput) -> MetricResult:
+def boom(multi_turn_evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
     raise RuntimeError("boom")
 
 
@@ -122,7 +125,7 @@ def test_what_it_raises_becomes_an_error_that_is_no_score(kind: type[Own]) -> No
 
 
 def test_a_limit_on_spending_is_raised() -> None:
-    def spend(given: MultiTurnEvaluationInput) -> MetricResult:
+    def spend(multi_turn_evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         raise BudgetExhausted("enough")
 
     with pytest.raises(BudgetExhausted):
@@ -135,7 +138,7 @@ def test_a_malformed_conversation_is_the_callers_mistake() -> None:
 
 
 def test_a_name_of_its_own_in_a_result_stays() -> None:
-    def named(given: MultiTurnEvaluationInput) -> MetricResult:
+    def named(multi_turn_evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         return MetricResult(score=1.0, name="another")
 
     assert Own(named).evaluate(CONVERSATION).name == "another"

@@ -50,7 +50,7 @@ def test_the_better_conversation_wins_in_both_orders() -> None:
     model = prefers("Bern")
     result = compare_conversations(WAS, IS, "The user learns where the order is", model=model)
     assert (result.winner, result.agreed, result.favoured, result.state) == ("second", True, None, "scored")
-    assert [(one.first_was, one.better, one.winner) for one in result.verdicts] == [
+    assert [(verdict.first_was, verdict.better, verdict.winner) for verdict in result.verdicts] == [
         ("A", "B", "second"),
         ("B", "A", "second"),
     ]

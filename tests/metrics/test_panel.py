@@ -25,7 +25,7 @@ def level(name: str, quote: str = "Order 7 is cancelled.") -> dict[str, Any]:
 
 
 def harm(*severities: str) -> dict[str, Any]:
-    violations = [{"what": "harm", "evidence": ["cancelled"], "severity": one} for one in severities]
+    violations = [{"what": "harm", "evidence": ["cancelled"], "severity": severity} for severity in severities]
     return {"violations": violations, "reasoning": "As listed.", "confidence": 0.9}
 
 

@@ -6,9 +6,9 @@ from vivavoce.testing.scripted import ScriptedModel
 
 def test_security_is_the_goal_toxicity_injected_prompts_and_leaks() -> None:
     model = ScriptedModel([])
-    chosen = security_metrics(model)
-    assert [metric.name for metric in chosen] == ["goal_achievement", "toxicity", "prompt_injection", "data_leakage"]
-    assert all(metric.model is model for metric in chosen)
+    metrics = security_metrics(model)
+    assert [metric.name for metric in metrics] == ["goal_achievement", "toxicity", "prompt_injection", "data_leakage"]
+    assert all(metric.model is model for metric in metrics)
 
 
 def test_quality_is_the_goal_context_coherence_answers_and_efficiency() -> None:

@@ -104,7 +104,7 @@ def test_questions_to_a_judge_who_lists_the_outcomes_hang_on_the_first_answer() 
 def test_turns_that_were_asked_about_are_left_out() -> None:
     step = Run(SafetyMetric(nobody(), scope="turn").plan_for(reading(3, since=2))).step
     assert isinstance(step, Ask)
-    assert [one.piece.last for one in step.questions] == [3]
+    assert [question.piece.last for question in step.questions] == [3]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_metric_with_a_way_of_its_own_is_called_as_a_whole(metric: BaseMultiTu
 async def test_a_way_of_its_own_may_lead_to_that_of_the_package() -> None:
     metrics: list[BaseMultiTurnMetric] = [CautiousSafety(ScriptedModel([SAFE])), CautiousCount()]
     results = [await metric.aevaluate(SAID) for metric in metrics]
-    assert [(one.score, one.reason) for one in results] == [(1.0, "looked at twice")] * 2
+    assert [(result.score, result.reason) for result in results] == [(1.0, "looked at twice")] * 2
 
 
 class Busy(Own):
@@ -159,7 +159,7 @@ def test_a_metric_made_of_others_carries_out_their_plans() -> None:
 def test_whoever_carries_out_a_plan_may_answer_itself() -> None:
     run = Run(SafetyMetric(nobody()).plan_for(reading()))
     assert isinstance(run.step, Ask)
-    run.go_on([Answer(one, ModelReply("{}", dict(SAFE))) for one in run.step.questions])
+    run.go_on([Answer(question, ModelReply("{}", dict(SAFE))) for question in run.step.questions])
     assert (run.step, run.result.score) == (None, 1.0)
 
 

@@ -35,7 +35,7 @@ def verdict(severities: list[str], evidence: str = "Go away.") -> dict[str, Any]
 
 @given(SEVERITIES)
 def test_the_score_is_what_the_worst_leaves_however_many_there_are(severities: list[str]) -> None:
-    harm = max((HARM[one] for one in severities), default=0.0)
+    harm = max((HARM[severity] for severity in severities), default=0.0)
     good = Rudeness(ScriptedModel([verdict(severities)])).evaluate(CONVERSATION)
     bad = Rudeness(ScriptedModel([verdict(severities)]), "lower_is_better").evaluate(CONVERSATION)
     assert (good.score, bad.score) == (1 - harm, harm)

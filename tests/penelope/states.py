@@ -48,8 +48,10 @@ def turn(
 def state(*exchanges: Exchange, stateless: bool = False, **context: Any) -> TestState:
     """A test after these exchanges, each a turn or what was said and replied; more says what the test is about."""
     turns = [
-        one.model_copy(update={"turn_number": number}) if isinstance(one, Turn) else turn(*one, number=number)
-        for number, one in enumerate(exchanges, 1)
+        exchange.model_copy(update={"turn_number": number})
+        if isinstance(exchange, Turn)
+        else turn(*exchange, number=number)
+        for number, exchange in enumerate(exchanges, 1)
     ]
     about = TestContext.model_validate({"goal": "Learn how to return a lamp", **context})
     return TestState(context=about, stateless=stateless, turns=turns)

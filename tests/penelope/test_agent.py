@@ -51,17 +51,17 @@ def test_an_endpoint_is_a_target() -> None:
 
 def test_the_goal_is_judged_by_the_tester_s_model_unless_told_otherwise() -> None:
     model, other = player(), judge(True)
-    made = PenelopeAgent(model)
-    assert isinstance(made.goal_metric, GoalAchievementJudge)
-    assert made.goal_metric.model is model
+    agent = PenelopeAgent(model)
+    assert isinstance(agent.goal_metric, GoalAchievementJudge)
+    assert agent.goal_metric.model is model
     assert PenelopeAgent(model, judge=other).goal_metric.model is other
 
 
 def test_the_simple_goal_can_be_chosen() -> None:
     model = ScriptedModel([simple(False), simple(True, evidence="You said")])
-    made = PenelopeAgent(player(), goal_metric="simple", judge=model)
-    assert isinstance(made.goal_metric, SimpleGoalEvaluator)
-    result = made.execute_test(Bot(), goal="Learn")
+    agent = PenelopeAgent(player(), goal_metric="simple", judge=model)
+    assert isinstance(agent.goal_metric, SimpleGoalEvaluator)
+    result = agent.execute_test(Bot(), goal="Learn")
     assert (result.goal_achieved, result.turns_used) == (True, 2)
     assert result.evaluation["goal_achievement"].details["turn_count"] == 2
     assert "[MET] c0: You said" in result.findings
@@ -80,8 +80,8 @@ class Rated(BaseMultiTurnMetric):
 
 @pytest.mark.parametrize(("score", "achieved"), [(0.9, True), (0.4, False)])
 def test_a_goal_metric_of_your_own_is_achieved_from_its_threshold_on(score: float, achieved: bool) -> None:
-    made = PenelopeAgent(player(), goal_metric=Rated("mine", score), max_turns=1)
-    result = made.execute_test(Bot(), goal="Learn")
+    agent = PenelopeAgent(player(), goal_metric=Rated("mine", score), max_turns=1)
+    result = agent.execute_test(Bot(), goal="Learn")
     assert (result.goal_achieved, result.target_passed) == (achieved, achieved)
     assert result.evaluation["goal_achievement"].value == score
 
@@ -103,7 +103,7 @@ def test_metrics_and_guards_are_taken_by_name_as_evaluate_takes_them() -> None:
     some: Any = {"metric": "turn_count", "threshold": 1, "name": "some"}
     model = judge(True)
     made = PenelopeAgent(player(), judge=model, evaluation_metrics=["coherence", long], guard_metrics=[some])
-    assert [one.name for one in made.evaluation_metrics] == ["coherence", "long"]
+    assert [metric.name for metric in made.evaluation_metrics] == ["coherence", "long"]
     assert made.evaluation_metrics[0].model is model, "the judge of the test judges for it"
     made = agent(player(), judge(True), evaluation_metrics=["turn_count", long], guard_metrics=[some])
     result = made.execute_test(Bot(), goal="Learn")
@@ -113,15 +113,15 @@ def test_metrics_and_guards_are_taken_by_name_as_evaluate_takes_them() -> None:
 
 def test_the_goal_metric_is_taken_by_name() -> None:
     chosen: Any = {"metric": "goal_achievement", "name": "reached"}
-    made = PenelopeAgent(player(), goal_metric=chosen, judge=judge(True))
-    assert isinstance(made.goal_metric, GoalAchievementJudge)
-    assert made.execute_test(Bot(), goal="Learn").goal_achieved
+    agent = PenelopeAgent(player(), goal_metric=chosen, judge=judge(True))
+    assert isinstance(agent.goal_metric, GoalAchievementJudge)
+    assert agent.execute_test(Bot(), goal="Learn").goal_achieved
 
 
 def test_older_names_of_options_mean_the_same() -> None:
     made = agent(player(), judge(False), max_iterations=1, custom_tools=[look_up], review_tester=False)
     assert made.max_turns == 1
-    assert "look_up" in [one.name for one in made.setup.tools]
+    assert "look_up" in [tool.name for tool in made.setup.tools]
     result = made.execute_test(Bot(), goal="Learn", test_instructions="Ask")
     assert (result.turns_used, result.context.instructions) == (1, "Ask")
 
@@ -230,7 +230,7 @@ def test_a_chatty_agent_prints_each_turn(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_without_analysis_there_is_only_talking_and_leaving() -> None:
     made = agent(player(), judge(True), enable_analysis_tools=False)
-    assert [one.name for one in made.setup.tools] == ["end_conversation"]
+    assert [tool.name for tool in made.setup.tools] == ["end_conversation"]
 
 
 def test_min_turns_of_the_agent_hold_unless_the_test_has_its_own() -> None:
@@ -274,10 +274,10 @@ def test_the_judge_is_the_one_that_is_given_else_that_of_the_environment_else_th
 @pytest.mark.parametrize("preset", [quality_metrics, security_metrics])
 async def test_a_preset_fits_and_its_goal_metric_judges_the_goal(preset: Callable[..., list[Any]]) -> None:
     tester, judging = player(), judge(True)
-    made = PenelopeAgent(tester, evaluation_metrics=preset(judging))
-    assert (made.goal_metric.name, made.goal_metric.model) == ("goal_achievement", judging)
-    assert [one.name for one in made.evaluation_metrics] == [one.name for one in preset(judging)][1:]
-    result = await made.aexecute_test(Bot(), goal="Return a lamp")
+    penelope_agent = PenelopeAgent(tester, evaluation_metrics=preset(judging))
+    assert (penelope_agent.goal_metric.name, penelope_agent.goal_metric.model) == ("goal_achievement", judging)
+    assert [metric.name for metric in penelope_agent.evaluation_metrics] == [one.name for one in preset(judging)][1:]
+    result = await penelope_agent.aexecute_test(Bot(), goal="Return a lamp")
     assert list(result.evaluation) == [one.name for one in preset(judging)]
     assert result.goal_achieved
     own = GoalAchievementJudge(judging)
@@ -286,8 +286,8 @@ async def test_a_preset_fits_and_its_goal_metric_judges_the_goal(preset: Callabl
 
 def test_the_goal_metric_of_a_preset_without_a_model_asks_the_judge_of_the_test() -> None:
     preset, judging = quality_metrics(), judge(True)
-    made = PenelopeAgent(player(), judge=judging, evaluation_metrics=preset)
-    assert (made.goal_metric.model, preset[0].model) == (judging, None)
+    agent = PenelopeAgent(player(), judge=judging, evaluation_metrics=preset)
+    assert (agent.goal_metric.model, preset[0].model) == (judging, None)
 
 
 @pytest.mark.parametrize(("chosen", "name"), [("simple", "simple_goal"), (None, "goal_achievement")])
@@ -298,5 +298,5 @@ def test_another_goal_metric_than_the_one_of_a_preset_is_refused(chosen: Any, na
     rule = f"two metrics judge the goal: {name} as goal_metric, and goal_achievement in evaluation_metrics, where a"
     with pytest.raises(UsageError, match=rule):
         PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset)
-    made = PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset[1:])
-    assert [one.name for one in made.evaluation_metrics] == [one.name for one in preset[1:]]
+    agent = PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset[1:])
+    assert [metric.name for metric in agent.evaluation_metrics] == [one.name for one in preset[1:]]

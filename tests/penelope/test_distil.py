@@ -108,8 +108,10 @@ async def test_one_that_fails_is_reported_and_the_others_go_on() -> None:
         unasked,
         talk("Hi."),
     ]
-    found = await adistil_scenarios(given, ScriptedModel(answer))
-    told = [(one.failure.blame, one.failure.kind) if one.failure else one.scenario and one.scenario.id for one in found]
+    scenarios = await adistil_scenarios(given, ScriptedModel(answer))
+    told = [
+        (one.failure.blame, one.failure.kind) if one.failure else one.scenario and one.scenario.id for one in scenarios
+    ]
     assert told == [
         ("tester", "connection"),
         ("tester", "crash"),
@@ -121,7 +123,7 @@ async def test_one_that_fails_is_reported_and_the_others_go_on() -> None:
         ("suite", "format"),
         "return-it-2",
     ]
-    assert [one.id for one in found] == ["0", "1", "2", "3", "4", "5", "6", "planned", "8"]
+    assert [one.id for one in scenarios] == ["0", "1", "2", "3", "4", "5", "6", "planned", "8"]
 
 
 class Slow:
@@ -186,7 +188,7 @@ async def test_a_limit_that_is_reached_ends_it() -> None:
 
 
 def test_the_sync_twin_takes_messages_as_they_are() -> None:
-    said: Sequence[HumanMessage] = [HumanMessage(content="Return the kettle, order 4711.")]
-    (one,) = distil_scenarios([said], ScriptedModel([part(order="4711")]))
+    messages: Sequence[HumanMessage] = [HumanMessage(content="Return the kettle, order 4711.")]
+    (one,) = distil_scenarios([messages], ScriptedModel([part(order="4711")]))
     assert one.scenario is not None
     assert one.scenario.row() == {"id": "return-the-kettle", "goal": "Return the kettle", "facts": {"order": "4711"}}

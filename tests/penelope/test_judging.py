@@ -69,7 +69,7 @@ async def test_it_is_judged_every_so_many_turns_and_always_at_the_end(every: int
     judges = judges_of(model, every=every)
     test = await led(judges, *"abcde")
     await judges.at_end(test)
-    assert [one.evaluation is not None for one in test.turns] == [n in asked for n in range(1, 6)]
+    assert [turn.evaluation is not None for turn in test.turns] == [n in asked for n in range(1, 6)]
     assert len(model.requests) == len(test.progress) == len(asked)
 
 

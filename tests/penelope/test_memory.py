@@ -30,7 +30,7 @@ def filled(turns: int, tokens: int, reply: str = "word " * 200) -> Memory:
 
 
 def said(memory: Memory) -> list[str]:
-    calls = [call for one in memory.messages if isinstance(one, AIMessage) for call in one.tool_calls or ()]
+    calls = [call for message in memory.messages if isinstance(message, AIMessage) for call in message.tool_calls or ()]
     return [call.args["message"] for call in calls if call.name == "send_message_to_target"]
 
 

@@ -30,8 +30,8 @@ def test_a_misspelt_option_has_a_suggestion() -> None:
 
 
 def test_options_are_read_without_changing_what_was_given() -> None:
-    given: AgentOptions = {"max_iterations": 3}
-    assert (read_agent_options(given), given) == ({"max_turns": 3}, {"max_iterations": 3})
+    options: AgentOptions = {"max_iterations": 3}
+    assert (read_agent_options(options), options) == ({"max_turns": 3}, {"max_iterations": 3})
 
 
 def test_an_option_that_is_none_is_as_not_given() -> None:
@@ -43,7 +43,7 @@ def test_an_option_that_is_none_is_as_not_given() -> None:
 def test_the_defaults_of_the_seed_make_the_same_agent_as_no_options() -> None:
     model, judging = player(), judge(True)
     plain = PenelopeAgent(model, judge=judging)
-    given = PenelopeAgent(
+    agent = PenelopeAgent(
         model,
         judge=judging,
         tools=None,
@@ -53,5 +53,5 @@ def test_the_defaults_of_the_seed_make_the_same_agent_as_no_options() -> None:
         guard_metrics=None,
         analysis_model=None,
     )
-    assert given.fingerprint == plain.fingerprint
-    assert given.execute_test(Bot(), goal="Return a lamp").goal_achieved
+    assert agent.fingerprint == plain.fingerprint
+    assert agent.execute_test(Bot(), goal="Return a lamp").goal_achieved

@@ -69,5 +69,5 @@ def test_every_test_is_counted_once_and_every_rate_lies_in_its_interval(outcomes
     for rate, interval in ((rates.raw, rates.raw_interval), (rates.net, rates.net_interval)):
         if rate is not None and interval is not None:
             assert 0 <= interval[0] <= rate <= interval[1] <= 1
-    spared = [one for one in outcomes if one.blame != "tester"]
+    spared = [outcome for outcome in outcomes if outcome.blame != "tester"]
     assert rates.net == success_rates(spared).raw

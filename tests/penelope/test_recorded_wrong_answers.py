@@ -76,7 +76,7 @@ async def test_rebook_correct_bot_hidden_facts_must() -> None:
     )
     result = await test.held()
     assert (result.status.name, result.target_passed, result.turns_used) == ("SUCCESS", True, 4)
-    assert [(one.met, one.evidence[0].turn) for one in result.criteria] == [(True, 2)]
+    assert [(criterion.met, criterion.evidence[0].turn) for criterion in result.criteria] == [(True, 2)]
     assert result.metadata["counts"] == {}
 
 
@@ -93,7 +93,7 @@ async def test_fee_fault_goal_silent_on_fees() -> None:
     )
     result = await test.held()
     assert result.target_passed is True
-    (found,) = [one for one in result.evaluation["goal_achievement"].findings if one.kind == "breach"]
+    (found,) = [finding for finding in result.evaluation["goal_achievement"].findings if finding.kind == "breach"]
     assert (found.what, found.state, found.evidence[0].verified) == (breach["what"], "partial", True)
 
 
@@ -265,7 +265,9 @@ async def test_state_graph_must_not_judge_m() -> None:
     result = await test.held()
     assert [turn.scripted for turn in result.history] == [True, False, True, False]
     assert (result.goal_achieved, result.target_passed) == (True, True)
-    assert [(one.text, one.met) for one in result.criteria] == [("tells internal remarks on a booking", True)]
+    assert [(criterion.text, criterion.met) for criterion in result.criteria] == [
+        ("tells internal remarks on a booking", True)
+    ]
 
 
 async def test_tester_m_invents_a_code_leaves() -> None:
@@ -301,7 +303,7 @@ async def test_tester_m_invents_a_code_leaves() -> None:
     (first,) = result.discarded
     assert (first.stopped_by, first.blame, first.blame_reason) == ("tester_left", "tester", "It gave a wrong code.")
     assert first.review is not None
-    assert [one.data["kind"] for one in first.review.findings] == ["invented_fact", "stopped_early"]
+    assert [finding.data["kind"] for finding in first.review.findings] == ["invented_fact", "stopped_early"]
     assert (result.turns_used, result.target_passed, result.blame) == (3, False, "target")
 
 
@@ -378,7 +380,7 @@ async def test_tester_and_judge_m_must_not() -> None:
     result = await test.held()
     assert result.metadata["counts"] == {"disclosure": 1, "jargon": 1, "refused_steps": 2, "confirmations": 1}
     assert (result.goal_achieved, result.target_passed) == (True, True)
-    assert [(one.text, one.met) for one in result.criteria] == [("asks for a card number", True)]
+    assert [(criterion.text, criterion.met) for criterion in result.criteria] == [("asks for a card number", True)]
 
 
 async def test_judge_m_invents_a_quote() -> None:
@@ -415,7 +417,7 @@ async def test_all_faults_none_named() -> None:
     )
     result = await test.held()
     assert (result.target_passed, result.blame) == (False, "target")
-    quotes = [quote for one in result.evaluation["goal_achievement"].findings for quote in one.evidence]
+    quotes = [quote for finding in result.evaluation["goal_achievement"].findings for quote in finding.evidence]
     assert [(quote.text, quote.turn, quote.verified) for quote in quotes] == [(no_name, 3, True)]
 
 
@@ -446,7 +448,7 @@ async def test_suite_text_only_bank_bot_guard() -> None:
         options={"guard_metrics": [{"metric": "toxicity", "threshold": 0.5}]},
     )
     result = await test.held()
-    assert (result.status.name, result.target_passed, [one.met for one in result.criteria]) == (
+    assert (result.status.name, result.target_passed, [criterion.met for criterion in result.criteria]) == (
         "SUCCESS",
         True,
         [True, True],
@@ -473,7 +475,11 @@ async def test_suite_generated_refusal_scenario_correct_bot() -> None:
     torn = {"obstacle": "impossible_rule", "obstacle_evidence": ["declines to tell staff remarks"]}
     judge: dict[str, Any] = {"criteria": never, "rules": RULES, "faults": NOTHING_WRONG | torn}
     result = await Recorded(**REFUSED, judge=judge, about={"max_turns": 3, "facts": CODE, **TOLD}).held()
-    assert (result.target_passed, result.blame, [one.met for one in result.criteria]) == (None, "suite", [True, True])
+    assert (result.target_passed, result.blame, [criterion.met for criterion in result.criteria]) == (
+        None,
+        "suite",
+        [True, True],
+    )
     judge["given"] = {**NOT_GIVEN, "asked": "yes", "asked_evidence": ["please tell me what the note says"]}
     attack = {"max_turns": 3, "facts": CODE, "adversarial": True, **TOLD}
     result = await Recorded(**REFUSED, judge=judge, about=attack).held()

@@ -88,7 +88,7 @@ def test_the_turn_of_a_fault_is_that_of_the_whole_conversation() -> None:
 def test_a_fault_that_the_user_s_words_do_not_show_does_not_count(evidence: list[str], why: str) -> None:
     result = review(fault("invented_fact", *evidence))
     assert result.passed is True
-    assert [(one.state, one.data["dismissed"]) for one in result.findings] == [("skip", why)]
+    assert [(finding.state, finding.data["dismissed"]) for finding in result.findings] == [("skip", why)]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_the_judge_reads_the_brief_and_is_asked_about_leaving_only_where_the_tes
 
 def test_in_pieces_one_decisive_fault_is_enough_and_leaving_belongs_to_the_last() -> None:
     result = review(fault("stopped_early"), ended_by="tester", tokens=1, overlap=0)
-    dismissed = [one.data["dismissed"] for one in result.findings]
+    dismissed = [finding.data["dismissed"] for finding in result.findings]
     assert dismissed == ["the tester did not end this conversation", None]
     assert (result.score, result.passed) == (False, False)
 
@@ -271,7 +271,7 @@ def test_without_a_word_of_the_user_or_without_a_judge_it_is_skipped() -> None:
 def test_words_that_the_brief_prescribes_are_no_fault_and_the_judge_is_told_where_they_stand() -> None:
     answer = reply(fault("invented_fact", QUOTES["invented_fact"]), fault("broke_character", "Where is my parcel?"))
     result = judged(answer, brief={**BRIEF, "scripted": [0]})
-    assert [one.state for one in result.findings] == ["fail", "skip"]
+    assert [finding.state for finding in result.findings] == ["fail", "skip"]
     assert "The brief prescribes what the user says in turn 1, word for word" in result.details["prompt"]
     assert result.evidence[0].turn == 1
 

@@ -71,8 +71,8 @@ async def test_a_scenario_becomes_a_row_of_what_it_says() -> None:
 
 async def test_many_are_asked_for_in_batches_that_know_the_goals_before_them() -> None:
     model = ScriptedModel([parts(*GOALS[:10]), parts(*GOALS[10:20]), parts(*GOALS[20:30])])
-    found = await agenerate_scenarios("A shop", model, n=23, focus="refunds")
-    assert [one.goal for one in found] == GOALS[:23]
+    scenarios = await agenerate_scenarios("A shop", model, n=23, focus="refunds")
+    assert [one.goal for one in scenarios] == GOALS[:23]
     asked = [words(request) for request in model.requests]
     assert ["Write 10," in asked[0], "Write 10," in asked[1], "Write 3," in asked[2]] == [True] * 3
     assert [f'"{GOALS[0]}"' in text for text in asked] == [False, True, True]
@@ -83,15 +83,15 @@ async def test_many_are_asked_for_in_batches_that_know_the_goals_before_them() -
 async def test_a_goal_that_nearly_repeats_another_is_asked_for_again() -> None:
     first = parts("Return the umbrella", "return  THE umbrella", "Return the umbrellas", " ", "Track the violin")
     model = ScriptedModel([first, parts("Track the violin.", "Insult the passport")])
-    found = await agenerate_scenarios("A shop", model, n=3)
-    assert [one.goal for one in found] == ["Return the umbrella", "Track the violin", "Insult the passport"]
+    scenarios = await agenerate_scenarios("A shop", model, n=3)
+    assert [one.goal for one in scenarios] == ["Return the umbrella", "Track the violin", "Insult the passport"]
     assert [request.trial for request in model.requests] == [0, 1]
 
 
 async def test_a_model_that_only_repeats_itself_is_not_asked_for_ever() -> None:
     model = ScriptedModel(lambda request: parts("Return the umbrella"))
-    found = await agenerate_scenarios("A shop", model, n=20)
-    assert (len(found), len(model.requests)) == (1, 5)
+    scenarios = await agenerate_scenarios("A shop", model, n=20)
+    assert (len(scenarios), len(model.requests)) == (1, 5)
 
 
 async def test_what_came_before_a_fault_is_kept_by_whoever_reads_the_stream() -> None:
@@ -206,9 +206,9 @@ async def test_each_request_shows_other_records_where_there_are_too_many() -> No
     data = [{"order": f"A{number:04}", "note": "x" * 1000} for number in range(40)]
     model = ScriptedModel([parts(*GOALS[:10]), parts(*GOALS[10:20]), parts(*GOALS[20:30])])
     await agenerate_scenarios("A shop", model, n=30, data=[*data, *data])
-    shown = [[one["order"] for one in data if one["order"] in words(request)] for request in model.requests]
+    shown = [[datum["order"] for datum in data if datum["order"] in words(request)] for request in model.requests]
     assert shown[0] == [f"A{number:04}" for number in range(23)]
-    assert shown[0] + shown[1] == [one["order"] for one in data]
+    assert shown[0] + shown[1] == [datum["order"] for datum in data]
     assert shown[2] == shown[0]
     assert "one a line; 17 more are not shown:" in words(model.requests[0])
     assert max(len(words(request)) for request in model.requests) < 30_000

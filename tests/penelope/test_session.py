@@ -97,7 +97,7 @@ def ruled(reviewing: dict[str, Any], happened: str = "no") -> ScriptedModel:
 async def test_what_the_target_must_never_do_is_its_own_fault_without_review() -> None:
     result = await held(player(), ruled(GUILTY, "yes"), must_not=["greet"])
     assert (result.blame, result.blame_reason, result.review) == ("target", "must not: greet", None)
-    assert [(one.text, one.met) for one in result.criteria] == [("greet", False)]
+    assert [(criterion.text, criterion.met) for criterion in result.criteria] == [("greet", False)]
 
 
 @pytest.mark.parametrize(
@@ -232,15 +232,15 @@ async def test_a_goal_that_was_judged_in_between_is_judged_anew_at_the_end() -> 
 
 
 async def test_a_target_that_hangs_is_interrupted_and_what_was_said_is_kept() -> None:
-    asked = asyncio.Event()
+    event = asyncio.Event()
 
     async def hang(message: str) -> str:
-        asked.set()
+        event.set()
         await asyncio.Event().wait()
         return message
 
     result = await held(player(), judge(False), hang, timeout_seconds=0.05)
-    assert asked.is_set()
+    assert event.is_set()
     assert (result.status.name, result.stopped_by, result.blame) == ("TIMEOUT", "timeout", "target")
     (turn,) = result.history
     assert (turn.message, turn.answered, result.target_passed) == ("question 1", False, False)
@@ -257,37 +257,37 @@ async def test_a_tester_that_hangs_is_interrupted_too() -> None:
 
 
 async def test_whoever_cancels_a_test_cancels_it() -> None:
-    asked = asyncio.Event()
+    event = asyncio.Event()
 
     async def hang(message: str) -> str:
-        asked.set()
+        event.set()
         await asyncio.Event().wait()
         return message
 
     task = asyncio.create_task(held(player(), judge(False), hang))
-    await asked.wait()
+    await event.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
 async def test_what_was_held_of_a_cancelled_test_is_kept() -> None:
-    asked = asyncio.Event()
-    kept: list[TestResult] = []
+    event = asyncio.Event()
+    results: list[TestResult] = []
 
     async def hang(message: str) -> str:
         if message == "question 2":
-            asked.set()
+            event.set()
             await asyncio.Event().wait()
         return f"You said: {message}"
 
     made = agent(player(), judge(False), max_turns=9)
-    task = asyncio.create_task(made.aexecute_test(hang, goal="Return a lamp", on_cancelled=kept.append))
-    await asked.wait()
+    task = asyncio.create_task(made.aexecute_test(hang, goal="Return a lamp", on_cancelled=results.append))
+    await event.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    (result,) = kept
+    (result,) = results
     assert (result.status.name, result.stopped_by, result.stop_reason) == (
         "ABORTED",
         "cancelled",
@@ -302,25 +302,25 @@ async def test_what_was_held_of_a_cancelled_test_is_kept() -> None:
 
 
 async def test_the_first_try_is_kept_beside_a_cancelled_second_one() -> None:
-    asked = asyncio.Event()
-    kept: list[TestResult] = []
+    event = asyncio.Event()
+    results: list[TestResult] = []
 
     made = agent(player(say("As a test, hi")), reviewer(GUILTY), max_turns=1, checks=[])
     bot = iter(["Well"])
 
     async def reply(message: str) -> str:
         if (said := next(bot, None)) is None:
-            asked.set()
+            event.set()
             await asyncio.Event().wait()
         return said or ""
 
-    task = asyncio.create_task(made.aexecute_test(reply, goal="Return a lamp", on_cancelled=kept.append))
-    await asked.wait()
+    task = asyncio.create_task(made.aexecute_test(reply, goal="Return a lamp", on_cancelled=results.append))
+    await event.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert [(one.stopped_by, len(one.discarded)) for one in kept] == [("cancelled", 1)]
-    assert kept[0].discarded[0].history[0].message == "As a test, hi"
+    assert [(one.stopped_by, len(one.discarded)) for one in results] == [("cancelled", 1)]
+    assert results[0].discarded[0].history[0].message == "As a test, hi"
 
 
 @pytest.mark.parametrize("goal", ["", "  \n"])

@@ -123,7 +123,7 @@ def stop(test: TestState, *own: StoppingCondition, limits: Limits = LIMITS) -> S
 
 
 def test_the_order_is_the_documented_one() -> None:
-    assert [one.name for one in conditions(LIMITS)] == list(CAUSES)
+    assert [condition.name for condition in conditions(LIMITS)] == list(CAUSES)
 
 
 def test_a_test_goes_on_while_nothing_happens() -> None:
@@ -252,7 +252,7 @@ def test_a_condition_of_one_s_own_comes_last() -> None:
 def test_a_condition_of_the_same_name_takes_the_place_of_a_built_in_one() -> None:
     test = state(("Hi", "Hello"), max_turns=1)
     assert stop(test, Patient()) is None
-    assert [one.name for one in conditions(LIMITS, [Patient()])] == list(CAUSES)
+    assert [condition.name for condition in conditions(LIMITS, [Patient()])] == list(CAUSES)
 
 
 def test_a_condition_that_breaks_is_named() -> None:

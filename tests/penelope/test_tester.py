@@ -41,9 +41,9 @@ def tools() -> dict[str, Tool]:
 
 def player(*replies: Scripted, **options: Any) -> tuple[Tester, ScriptedModel]:
     model = ScriptedModel(list(replies))
-    made = Tester(model, TestContext(goal="Return a lamp", trial=3), tools(), **options)
-    made.memory.begin_turn("Turn 1.")
-    return made, model
+    tester = Tester(model, TestContext(goal="Return a lamp", trial=3), tools(), **options)
+    tester.memory.begin_turn("Turn 1.")
+    return tester, model
 
 
 async def test_a_call_is_read_with_its_reasoning_which_no_tool_gets() -> None:
@@ -101,9 +101,9 @@ class Endpoint(ScriptedModel):
 async def test_that_an_endpoint_lacks_tools_is_known_in_later_tests() -> None:
     model = Endpoint([UNSUPPORTED, STEP, STEP])
     for _ in range(2):
-        made = Tester(model, TestContext(goal="Return a lamp"), tools())
-        made.memory.begin_turn("Turn 1.")
-        (asked,) = (await made.next()).calls
+        tester = Tester(model, TestContext(goal="Return a lamp"), tools())
+        tester.memory.begin_turn("Turn 1.")
+        (asked,) = (await tester.next()).calls
         assert asked.arguments == {"message": "Hi"}
     assert [bool(request.tools) for request in model.requests] == [True, False, False]
 
@@ -115,9 +115,9 @@ async def test_an_endpoint_that_refuses_tools_is_asked_for_json() -> None:
     async with LoopbackServer(answer) as server:
         for _ in range(2):
             model = OpenAIModel("gemma2:2b", base_url=server.base_url)
-            made = Tester(model, TestContext(goal="Return a lamp"), tools())
-            made.memory.begin_turn("Turn 1.")
-            (asked,) = (await made.next()).calls
+            tester = Tester(model, TestContext(goal="Return a lamp"), tools())
+            tester.memory.begin_turn("Turn 1.")
+            (asked,) = (await tester.next()).calls
             await model.close()
             assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
         assert ["tools" in request.body for request in server.requests] == [True, False, False]
@@ -139,10 +139,10 @@ async def test_a_call_that_is_written_down_is_read_as_small_models_write_it(writ
 
 async def test_what_json_does_not_help_is_not_taken_for_a_lack_of_tools() -> None:
     model = Endpoint([UNSUPPORTED, UNSUPPORTED, say("Hi")])
-    made = Tester(model, TestContext(goal="Return a lamp"), tools())
-    made.memory.begin_turn("Turn 1.")
+    tester = Tester(model, TestContext(goal="Return a lamp"), tools())
+    tester.memory.begin_turn("Turn 1.")
     with pytest.raises(ModelFault):
-        await made.next()
+        await tester.next()
     later = Tester(model, TestContext(goal="Return a lamp"), tools())
     later.memory.begin_turn("Turn 1.")
     await later.next()
@@ -158,18 +158,18 @@ async def test_a_model_without_tools_that_cannot_answer_json_either_has_failed()
 async def test_prose_twice_in_a_row_and_json_is_asked_for() -> None:
     made, model = player("Hm.", say("Hi"), "Hm.", "Well.", STEP)
     answers = [await made.next() for _ in range(5)]
-    assert [len(one.calls) for one in answers] == [0, 1, 0, 0, 1]
-    assert [one.text for one in answers] == ["Hm.", "", "Hm.", "Well.", ""]
+    assert [len(answer.calls) for answer in answers] == [0, 1, 0, 0, 1]
+    assert [answer.text for answer in answers] == ["Hm.", "", "Hm.", "Well.", ""]
     assert [request.schema is not None for request in model.requests] == [False, False, False, False, True]
 
 
 async def asked_for_json(model: ScriptedModel, requests: int) -> list[bool]:
     """Ask for some steps of two tests of an endpoint, and say of each request whether it was for JSON."""
     for _ in range(2):
-        made = Tester(model, TestContext(goal="Return a lamp"), tools())
-        made.memory.begin_turn("Turn 1.")
+        tester = Tester(model, TestContext(goal="Return a lamp"), tools())
+        tester.memory.begin_turn("Turn 1.")
         for _ in range(requests):
-            await made.next()
+            await tester.next()
     return [request.schema is not None for request in model.requests]
 
 
@@ -229,9 +229,9 @@ async def test_files_are_attached_in_json_too(tmp_path: Path) -> None:
     picture.write_bytes(b"png")
     sending: dict[str, Tool] = {SEND: TargetInteractionTool(Bot(), {"lamp.png": picture})}
     model = ScriptedModel([UNSUPPORTED, {**STEP, "files": ["lamp.png"]}])
-    made = Tester(model, TestContext(goal="Return a lamp", files=("lamp.png",)), sending)
-    made.memory.begin_turn("Turn 1.")
-    (asked,) = (await made.next()).calls
+    tester = Tester(model, TestContext(goal="Return a lamp", files=("lamp.png",)), sending)
+    tester.memory.begin_turn("Turn 1.")
+    (asked,) = (await tester.next()).calls
     assert asked.arguments == {"message": "Hi", "files": ["lamp.png"]}
 
 
@@ -310,7 +310,7 @@ async def test_the_brief_opens_every_request() -> None:
     first, note = model.requests[0].messages
     assert first.text == brief(made.context, made.tools, transparent=True)
     assert note.text == "Turn 1."
-    assert not any(isinstance(one, AIMessage) for one in model.requests[0].messages)
+    assert not any(isinstance(message, AIMessage) for message in model.requests[0].messages)
 
 
 async def test_what_a_tool_is_for_stands_once_in_a_request() -> None:
@@ -385,9 +385,9 @@ async def test_brief_and_tools_of_a_usual_test_are_short() -> None:
     )
     two: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
     model = ScriptedModel([say("Hi")])
-    made = Tester(model, about, two)
-    made.memory.begin_turn("Turn 1 of at most 20.")
-    await made.next()
+    tester = Tester(model, about, two)
+    tester.memory.begin_turn("Turn 1 of at most 20.")
+    await tester.next()
     (request,) = model.requests
     size = sum(len(message.text) for message in request.messages) + len(json.dumps(request.tools))
     assert size < 2_600, "about 650 tokens"

@@ -38,8 +38,8 @@ def test_a_turn_is_the_same_after_json() -> None:
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", "7"])
 def test_arguments_that_are_no_object_are_said_to_be_none(arguments: str) -> None:
-    made = ToolCall(id="1", function=FunctionCall(name="tool", arguments=arguments))
-    step = Step(assistant_message=AIMessage(tool_calls=[made]), tool_message=ToolMessage(content="x"))
+    call = ToolCall(id="1", function=FunctionCall(name="tool", arguments=arguments))
+    step = Step(assistant_message=AIMessage(tool_calls=[call]), tool_message=ToolMessage(content="x"))
     assert (step.tool_name, step.tool_arguments, step.arguments_valid) == ("tool", {}, False)
 
 

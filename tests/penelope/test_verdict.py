@@ -99,7 +99,10 @@ RULES: dict[str, Any] = {"must": ("greet",), "must_not": ("swear",)}
 
 def test_what_must_and_must_not_happen_stands_beside_what_the_judge_said_of_it() -> None:
     found = verdict(MET, REACHED, state(("Hi", "Damn"), **RULES), contract=contract(True, False))
-    assert [(one.text, one.must, one.met) for one in found.criteria] == [("greet", True, True), ("swear", False, False)]
+    assert [(criterion.text, criterion.must, criterion.met) for criterion in found.criteria] == [
+        ("greet", True, True),
+        ("swear", False, False),
+    ]
     assert (found.target_passed, found.blame, found.blame_reason) == (False, "target", "must not: swear")
 
 
@@ -130,7 +133,7 @@ def test_where_no_rule_had_an_occasion_the_goal_decides() -> None:
     unjudged = MetricResult(name=CONTRACT, score=None, state="skipped", reasoning="no occasion", findings=(idle,))
     test = state(("Hi", "Hello"), must=("apologise",))
     found = verdict(MET, REACHED, test, contract=unjudged)
-    assert (found.target_passed, found.blame, [one.met for one in found.criteria]) == (True, None, [None])
+    assert (found.target_passed, found.blame, [criterion.met for criterion in found.criteria]) == (True, None, [None])
     assert verdict(UNMET, LIMIT, test, contract=unjudged).target_passed is False
 
 

@@ -188,12 +188,12 @@ def test_wrong_tokens_are_counted_for_all_servers_of_a_store(store: Store) -> No
 
 def test_a_form_of_one_server_is_answered_by_another(store: Store) -> None:
     with serving(store) as one, serving(store) as other:
-        shown = re.search(r'name="form_key" value="([^"]+)"', get(f"{one}/sign-in").text)
-        assert shown is not None
+        match = re.search(r'name="form_key" value="([^"]+)"', get(f"{one}/sign-in").text)
+        assert match is not None
         sent = send(
             "POST",
             f"{other}/sign-out",
-            f"form_key={shown[1]}".encode(),
+            f"form_key={match[1]}".encode(),
             {"content-type": "application/x-www-form-urlencoded"},
         )
     assert sent.status == 303

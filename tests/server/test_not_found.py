@@ -53,7 +53,7 @@ FREE = {
 
 def parameters(route: APIRoute) -> dict[str, bool]:
     """Return the names that a route takes, and whether each must be there."""
-    found = {one.alias: True for one in route.dependant.path_params}
+    found = {param.alias: True for param in route.dependant.path_params}
     for one in route.dependant.query_params:
         fields: Any = getattr(one.field_info.annotation, "model_fields", None)
         more = {field.alias or name: field for name, field in fields.items()} if fields else {one.alias: one.field_info}

@@ -90,7 +90,7 @@ def broken(api: Api, mode: GenerationMode, *, there: bool) -> list[str]:
         except Unsatisfiable:  # it takes nothing that could be wrong
             continue
         except FailureGroup as error:
-            found += [f"{operation.label}: {one}" for one in error.exceptions]
+            found += [f"{operation.label}: {exception}" for exception in error.exceptions]
     session.close()
     return found
 

@@ -63,7 +63,7 @@ def test_options_decide_what_is_measured(server: str) -> None:
     ]
     body = {"messages": TALK, "metrics": metrics, "reference": "We offer autos."}
     results = send("POST", f"{server}/api/v1/evaluations", body).json()["results"]
-    assert {name: one["passed"] for name, one in results.items()} == {
+    assert {name: result["passed"] for name, result in results.items()} == {
         "refusal": True,
         "long": False,
         "fuzzy_ratio": True,

@@ -77,21 +77,21 @@ def test_each_route_takes_the_role_that_it_should(door: str, store: Store, route
 
 
 def test_nothing_but_signing_in_is_answered_without_a_token(door: str, routes: list[tuple[str, str]]) -> None:
-    replies = {one: ask(door, *one, {}) for one in routes}
+    replies = {route: ask(door, *route, {}) for route in routes}
     led = {one for one, reply in replies.items() if reply.headers.get("location", "").startswith("/sign-in?next=")}
     assert {one for one in led if one[0] != "GET" or one[1].startswith("/api/")} == set()
     assert {one for one, reply in replies.items() if reply.status != 401} - led == FOR_NOBODY
 
 
 def test_no_page_takes_a_form_without_its_key(server: str, routes: list[tuple[str, str]]) -> None:
-    forms = [one for one in routes if one[0] not in SAFE_METHODS and not one[1].startswith("/api/")]
+    forms = [route for route in routes if route[0] not in SAFE_METHODS and not route[1].startswith("/api/")]
     replies = {path: ask(server, method, path, {}) for method, path in forms}
     assert len(forms) >= 8
     assert {path for path, reply in replies.items() if "This form is not accepted" not in reply.text} == set()
 
 
 def test_nothing_is_written_for_a_page_elsewhere(server: str, routes: list[tuple[str, str]]) -> None:
-    writing = [one for one in routes if one[0] not in SAFE_METHODS]
+    writing = [route for route in routes if route[0] not in SAFE_METHODS]
     elsewhere = ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "same-site"})
     for headers in elsewhere:
         told = {one: ask(server, *one, headers).text for one in writing}

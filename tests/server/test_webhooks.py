@@ -193,7 +193,9 @@ def test_an_admin_adds_and_removes_webhooks_and_sees_attempts(store: Store) -> N
         assert (listed.url, "secret" in listed.model_dump()) == (receiver.url, False)
         client.comment("latest", "one", "hm")
         until(store, made.id, 1)
-        assert [(one.event, one.status) for one in client.deliveries(made.id)] == [("comment.added", 204)]
+        assert [(delivery.event, delivery.status) for delivery in client.deliveries(made.id)] == [
+            ("comment.added", 204)
+        ]
         told = {"authorization": f"Bearer {writer}"}
         assert send("POST", f"{url}/api/v1/webhooks", {"url": receiver.url}, told).status == 403
         with pytest.raises(UsageError, match="is not a web address"):

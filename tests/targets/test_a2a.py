@@ -38,7 +38,7 @@ def agent(answer: Answers, card: Any = NEW) -> LoopbackServer:
 
 def task(state: str, text: str = "", *artifacts: str, **more: Any) -> dict[str, Any]:
     said = {"message": {"role": "ROLE_AGENT", "parts": [{"text": text}]}} if text else {}
-    listed = [{"artifactId": one, "parts": [{"text": one}]} for one in artifacts]
+    listed = [{"artifactId": artifact, "parts": [{"text": artifact}]} for artifact in artifacts]
     return {"id": "t1", "contextId": "x1", "status": {"state": state, **said}, "artifacts": listed, **more}
 
 
@@ -52,7 +52,7 @@ async def test_a_conversation_is_a_context_and_a_task_that_asks_goes_on() -> Non
     )
     async with agent(lambda body: next(states)) as server:
         replies = await asked(A2ATarget("bot", server.url), "Weather?", "Rome", "Bye")
-        sent = [one.body for one in server.requests if one.body]
+        sent = [request.body for request in server.requests if request.body]
         assert server.requests[0].path == "/.well-known/agent-card.json"
         assert server.requests[1].headers["A2A-Version"] == "1.0"
     assert [told(reply) for reply in replies] == [
@@ -64,7 +64,7 @@ async def test_a_conversation_is_a_context_and_a_task_that_asks_goes_on() -> Non
     assert [one["method"] for one in sent] == ["SendMessage"] * 3
     assert messages[0]["parts"] == [{"text": "Weather?"}]
     assert messages[0]["role"] == "ROLE_USER"
-    assert [(one.get("contextId"), one.get("taskId")) for one in messages] == [
+    assert [(message.get("contextId"), message.get("taskId")) for message in messages] == [
         *((None, None), ("x1", "t1"), ("x1", None))
     ]
 
@@ -84,7 +84,7 @@ async def test_the_older_protocol_has_other_names_and_a_task_is_waited_for(monke
     states = iter([task("working", kind="task"), task("completed", "Sunny.", kind="task")])
     async with agent(lambda body: next(states), OLD) as server:
         (reply,) = await asked(A2ATarget("bot", server.url), "Weather?")
-        methods = [one.body["method"] for one in server.requests if one.body]
+        methods = [request.body["method"] for request in server.requests if request.body]
         part = server.requests[1].body["params"]["message"]["parts"][0]
     assert told(reply) == [("assistant", None, "Sunny.", [])]
     assert methods == ["message/send", "tasks/get"]

@@ -22,10 +22,10 @@ def dialogue(target: Target, budget: Budget | None = None) -> Dialogue:
     return Dialogue(channel, lambda: Opening(uuid.uuid4().hex, "s"))
 
 
-async def say(held: Dialogue, *lines: str) -> list[str]:
+async def say(dialogue: Dialogue, *lines: str) -> list[str]:
     """Say something and return the answers, a cross for each that failed."""
-    turns = [await held.say(HumanMessage(content=one)) for one in lines]
-    return ["x" if one.failure else one.messages[-1].text for one in turns]
+    turns = [await dialogue.say(HumanMessage(content=line)) for line in lines]
+    return ["x" if turn.failure else turn.messages[-1].text for turn in turns]
 
 
 def moody(said: str) -> str:
@@ -120,14 +120,14 @@ async def test_a_new_session_finds_the_state_that_the_last_one_left() -> None:
 
     row = {"n": 0}
     channel = open_channel(FunctionTarget(count), limit=1, budget=Budget(), timeout=5, retries=0)
-    held = Dialogue(channel, lambda: Opening("c", "s", state=row))
-    assert await say(held, "a") == ["1"]
-    await held.new_session()
-    assert await held.world() == {"n": 1}
-    assert await say(held, "b") == ["2"]
-    assert await held.world() == {"n": 2}
+    dialogue = Dialogue(channel, lambda: Opening("c", "s", state=row))
+    assert await say(dialogue, "a") == ["1"]
+    await dialogue.new_session()
+    assert await dialogue.world() == {"n": 1}
+    assert await say(dialogue, "b") == ["2"]
+    assert await dialogue.world() == {"n": 2}
     assert row == {"n": 0}
-    await held.close()
+    await dialogue.close()
 
 
 def exchange(index: int, said: str, answer: str) -> Turn:
@@ -138,7 +138,7 @@ async def test_a_conversation_goes_on_without_a_message_for_what_a_stateless_tar
     bot = Bot(moody, stateless=True)
     held = dialogue(bot)
     turns = await held.go_on([exchange(0, "a", "alpha"), exchange(1, "b", "beta")])
-    assert ([one.usage for one in turns], bot.sessions[0].sent) == ([None, None], [])
+    assert ([turn.usage for turn in turns], bot.sessions[0].sent) == ([None, None], [])
     assert (await held.say(HumanMessage(content="c"))).index == 2
     assert bot.sessions[0].sent == [["a", "alpha", "b", "beta", "c"]]
     held.rollback()
@@ -150,7 +150,7 @@ async def test_a_conversation_goes_on_without_a_message_for_what_a_stateless_tar
 async def test_a_target_that_keeps_the_conversation_is_told_the_messages_again() -> None:
     bot = Bot(moody)
     turns = await dialogue(bot).go_on([exchange(0, "a", "A"), exchange(1, "bad", "beta"), exchange(2, "c", "C")])
-    assert [one.failure is None for one in turns] == [True, False]
+    assert [turn.failure is None for turn in turns] == [True, False]
     assert (turns[0].messages[-1].text, bot.sessions[0].sent[0]) == ("A", ["a"])
     assert await dialogue(bot).go_on([]) == []
 
@@ -159,7 +159,7 @@ async def test_a_function_of_the_whole_conversation_is_not_told_again() -> None:
     heard: list[list[str]] = []
 
     def listens(messages: list[dict[str, str]]) -> str:
-        heard.append([one["content"] for one in messages])
+        heard.append([message["content"] for message in messages])
         return "yes"
 
     held = dialogue(FunctionTarget(listens))
@@ -197,8 +197,8 @@ async def test_a_user_who_comes_back_is_known_again_and_another_user_or_attempt_
             await held.say(of(*one)) for one in ((1, "ana", "a"), (1, "ana", "b"), (2, "bo", "c"), (3, "ana", "d"))
         ]
         await held.close()
-        assert [one.index for one in turns] == [0, 1, 2, 3]
-        assert [one.mark and one.mark.label for one in turns] == [
+        assert [turn.index for turn in turns] == [0, 1, 2, 3]
+        assert [turn.mark and turn.mark.label for turn in turns] == [
             "session 1 · ana",
             "session 1 · ana",
             "session 2 · bo",
@@ -222,7 +222,11 @@ async def test_a_later_session_begins_with_what_the_target_greets_with() -> None
 
     held = dialogue(Greeting(moody))
     turns = [await held.say(of(*one)) for one in ((1, None, "a"), (2, None, "b"), (2, None, "c"))]
-    assert [[one.text for one in turn.messages] for turn in turns] == [["a", "A"], ["Hello", "b", "B"], ["c", "C"]]
+    assert [[message.text for message in turn.messages] for turn in turns] == [
+        ["a", "A"],
+        ["Hello", "b", "B"],
+        ["c", "C"],
+    ]
 
 
 async def test_nobody_comes_back_to_a_target_that_is_not_told_who_speaks() -> None:

@@ -13,10 +13,10 @@ from vivavoce.testing import LoopbackServer
 
 async def asked(target: EndpointTarget, *lines: str) -> list[str]:
     session = await target.open(Opening("c-1", "s"))
-    replies = [await session.send([HumanMessage(content=one)]) for one in lines]
+    replies = [await session.send([HumanMessage(content=line)]) for line in lines]
     await session.close()
     await target.close()
-    return [one.messages[-1].text for one in replies]
+    return [reply.messages[-1].text for reply in replies]
 
 
 async def test_a_bot_gets_the_message_and_the_conversation_it_belongs_to() -> None:

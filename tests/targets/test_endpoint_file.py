@@ -37,9 +37,9 @@ def written(folder: Path, what: object, name: str = "endpoints.json") -> Path:
 
 async def asked(target: EndpointTarget, *lines: str) -> list[str]:
     session = await target.open(Opening("c-1", "s"))
-    replies = [await session.send([HumanMessage(content=one)]) for one in lines]
+    replies = [await session.send([HumanMessage(content=line)]) for line in lines]
     await target.close()
-    return [one.messages[-1].text for one in replies]
+    return [reply.messages[-1].text for reply in replies]
 
 
 def test_a_description_is_read_with_its_mappings(tmp_path: Path) -> None:

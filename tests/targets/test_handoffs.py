@@ -45,7 +45,9 @@ async def test_a_handoff_has_both_agents_and_their_tools() -> None:
     agents = await acted(Agent(name="Triage", model=handing, handoffs=[refunds]))
     assert agents.acting == ["Triage", "Triage", "Refunds", "Refunds", "Refunds"]
     assert agents.tools() == {"Triage": frozenset(), "Refunds": frozenset(("refund",))}
-    assert [(one.sender, one.receiver, one.how) for one in agents.handoffs()] == [("Triage", "Refunds", "call")]
+    assert [(handoff.sender, handoff.receiver, handoff.how) for handoff in agents.handoffs()] == [
+        ("Triage", "Refunds", "call")
+    ]
 
 
 async def test_an_agent_alone_is_recorded_as_it_was() -> None:

@@ -177,15 +177,15 @@ Make = Callable[..., LettaTarget]
 
 @pytest.fixture
 async def make(server: Server) -> AsyncGenerator[Make]:
-    made: list[LettaTarget] = []
+    targets: list[LettaTarget] = []
 
     def target(source: AgentSource | None = None, **options: Any) -> LettaTarget:
         access = LettaAccess(server.url, KEY, "project-1")
-        made.append(LettaTarget(source or AgentSource(factory=create), access, **options))
-        return made[-1]
+        targets.append(LettaTarget(source or AgentSource(factory=create), access, **options))
+        return targets[-1]
 
     yield target
-    for one in made:
+    for one in targets:
         await one.close()
 
 
@@ -256,8 +256,8 @@ async def test_images_are_sent_as_letta_takes_them(server: Server, make: Make) -
     server.answers = [sse(says("A cat."), STOP)]
     urls = ["data:image/png;base64,AAAA", "https://example.org/cat.png"]
     parts: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    asked = read_message({"role": "user", "content": [{"type": "text", "text": "What is it?"}, *parts]})
-    await (await make().open(opening())).send([asked])
+    message = read_message({"role": "user", "content": [{"type": "text", "text": "What is it?"}, *parts]})
+    await (await make().open(opening())).send([message])
     assert server.bodies[0]["messages"][0]["content"] == [
         {"type": "text", "text": "What is it?"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
@@ -472,7 +472,11 @@ async def test_a_user_who_comes_back_has_the_same_agent_until_the_attempt_ends(s
     for session in sessions:
         await session.close()
     assert asked_for == [ana.id, bo.id]
-    assert [one["agent_id"] for one in server.conversations.values()] == ["agent-1", "agent-2", "agent-1"]
+    assert [conversation["agent_id"] for conversation in server.conversations.values()] == [
+        "agent-1",
+        "agent-2",
+        "agent-1",
+    ]
     assert len({session.id for session in sessions}) == 3
     assert set(server.agents) == {"agent-old", "agent-1", "agent-2"}
     for user in (ana, bo):

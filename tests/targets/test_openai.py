@@ -57,10 +57,10 @@ async def test_a_target_sends_the_whole_conversation(server: LoopbackServer) -> 
 
 
 async def test_the_system_prompt_opens_the_conversation(server: LoopbackServer, bot: OpenAITarget) -> None:
-    told = OpenAITarget("bot", server.base_url, "m-1", system_prompt="Be brief.")
-    assert list((await told.open(OPENING)).opening) == [SystemMessage(content="Be brief.")]
+    target = OpenAITarget("bot", server.base_url, "m-1", system_prompt="Be brief.")
+    assert list((await target.open(OPENING)).opening) == [SystemMessage(content="Be brief.")]
     assert list((await bot.open(OPENING)).opening) == []
-    await told.close()
+    await target.close()
 
 
 async def test_no_key_no_authorization(server: LoopbackServer, bot: OpenAITarget) -> None:

@@ -13,12 +13,12 @@ from vivavoce.targets import TerminalTarget
 
 
 async def test_a_line_is_a_reply_and_goes_on_where_it_says_so() -> None:
-    shown = StringIO()
-    target = TerminalTarget(read=StringIO("Hello\\\nthere\nBye\n"), show=shown)
+    string_io = StringIO()
+    target = TerminalTarget(read=StringIO("Hello\\\nthere\nBye\n"), show=string_io)
     first, second = await asked(target, "Hi\x1b[31m", "Bye")
     assert told(first) == [("assistant", None, "Hello\nthere", [])]
     assert told(second) == [("assistant", None, "Bye", [])]
-    assert shown.getvalue() == "\n── s: you are the assistant ──\n\nuser: Hi\nyou:\n\nuser: Bye\nyou:\n"
+    assert string_io.getvalue() == "\n── s: you are the assistant ──\n\nuser: Hi\nyou:\n\nuser: Bye\nyou:\n"
 
 
 async def test_an_input_that_ended_is_a_fault() -> None:

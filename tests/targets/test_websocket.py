@@ -62,7 +62,7 @@ async def test_texts_are_sent_and_come_back_over_one_connection() -> None:
         with of_run("nightly-1"):
             first, second = await asked(target, "a", "b")
     assert (told(first), told(second)) == ([("assistant", None, "a", [])], [("assistant", None, "a b", [])])
-    assert [(one.query["c"], one.headers["X-Id"]) for one in requests] == [("c-1", "s")]
+    assert [(request.query["c"], request.headers["X-Id"]) for request in requests] == [("c-1", "s")]
     assert requests[0].headers["baggage"] == "vivavoce.run=nightly-1"
 
 

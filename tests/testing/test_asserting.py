@@ -109,7 +109,7 @@ def test_a_failure_has_the_turn_the_words_the_reason_and_the_command() -> None:
     with Store.open(settings().store, create=False) as store:
         run = store.runs()[0]
         assert rest[-1] == f"the whole conversation: viva show {run.id} conversation"
-        assert [one.key.sample_id for one in store.attempts(run.id)] == ["conversation"]
+        assert [attempt.key.sample_id for attempt in store.attempts(run.id)] == ["conversation"]
         assert run.status == "finished"
 
 
@@ -282,7 +282,7 @@ def test_too_few():
     )
     assert '"4 of 5 trials passed; needed 4"' in (pytester.path / "j.xml").read_text()
     with Store.open(".vivavoce/vivavoce.db", create=False) as store:
-        keys = [one.key for one in store.attempts(store.runs()[0].id)]
+        keys = [attempt.key for attempt in store.attempts(store.runs()[0].id)]
     assert [key.trial for key in keys] == [0, 1, 2, 3, 4]
     assert {key.sample_id.rpartition("::")[2] for key in keys} == {"test_enough"}
 
@@ -558,7 +558,7 @@ def test_conversations_of_one_test_are_told_apart(pytester: pytest.Pytester) -> 
     path = pytester.makepyfile(f"{SPEAK}\ndef test_it():\n{body}{body}")
     pytester.runpytest_inprocess("--keep-duplicates", path, path).assert_outcomes(passed=2)
     with Store.open(".vivavoce/vivavoce.db", create=False) as store:
-        names = [one.key.sample_id.partition("::")[2] for one in store.attempts(store.runs()[0].id)]
+        names = [attempt.key.sample_id.partition("::")[2] for attempt in store.attempts(store.runs()[0].id)]
     assert names == ["test_it", "test_it (2)", "test_it (3)", "test_it (4)"]
 
 

@@ -49,7 +49,7 @@ def truth(found: Planted) -> tuple[int, int | None, str, str]:
 def others(found: Planted, *indices: int) -> bool:
     """Say whether all messages but those at these indices are as they were."""
     assert len(found.messages) == len(MESSAGES)
-    return all(found.messages[i] == one for i, one in enumerate(MESSAGES) if i not in indices)
+    return all(found.messages[i] == message for i, message in enumerate(MESSAGES) if i not in indices)
 
 
 @pytest.mark.parametrize("seed", range(12))

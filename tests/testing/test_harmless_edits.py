@@ -39,7 +39,10 @@ def edited(name: str, rows: list[dict[str, Any]] = CONVERSATION) -> list[AnyMess
 
 def told(messages: list[AnyMessage]) -> str:
     return "\n".join(
-        [*(one.text for one in messages), *(call.function.arguments for one in messages for call in calls_of(one))]
+        [
+            *(message.text for message in messages),
+            *(call.function.arguments for message in messages for call in calls_of(message)),
+        ]
     )
 
 
@@ -100,4 +103,4 @@ def test_what_finds_nothing_to_change_changes_nothing(name: str) -> None:
         messages = read_messages(row)
         found = HARMLESS[name](list(messages), Random(1))
         assert found is None or found != list(messages)
-        assert [one.to_dict() for one in messages] == [one.to_dict() for one in read_messages(row)]
+        assert [message.to_dict() for message in messages] == [message.to_dict() for message in read_messages(row)]

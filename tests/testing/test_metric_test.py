@@ -64,7 +64,7 @@ def test_harmless_edits_that_turn_the_verdict_are_false_alarms() -> None:
         (version("a"), GOOD), (version("a", "harmless", "markdown"), bad()), (version("a", "harmless", "padding"), GOOD)
     )
     assert (found.false_alarms.times, found.false_alarms.n) == (1, 2)
-    assert not any(one.wanted for one in found.edits)
+    assert not any(edit.wanted for edit in found.edits)
 
 
 def test_an_error_is_counted_apart() -> None:
@@ -137,21 +137,21 @@ def test_a_judge_prefers_its_own_by_a_difference_of_differences() -> None:
 def test_the_preference_of_a_judge_for_its_own_has_an_interval_where_there_are_several() -> None:
     own = [("x:mine", GOOD, bad() if at % 2 else GOOD) for at in range(12)]
     rest = [("theirs", GOOD if at % 4 == 0 else bad(), GOOD if at % 4 == 1 else bad()) for at in range(12)]
-    found = by_two_judges(*own, *rest)
-    (one,) = found.self_preference
+    judges = by_two_judges(*own, *rest)
+    (one,) = judges.self_preference
     assert (one.own, one.others, one.difference, one.conversations) == (0.5, 0.0, 0.5, 12)
     assert one.low is not None
     assert one.high is not None
     assert -0.2 < one.low < 0.1 < 0.9 < one.high <= 1.1
-    (said,) = [line for line in printed(found, 400) if "own model" in line]
+    (said,) = [line for line in printed(judges, 400) if "own model" in line]
     assert "prefers what its own model said by +50.0% [-12.2%, +101.1%]" in said
 
 
-def printed(found: MetricTest, width: int = 160) -> list[str]:
+def printed(test: MetricTest, width: int = 160) -> list[str]:
     """Return the lines of a window as wide as that."""
     console = Console(width=width, file=StringIO(), record=True)
-    for one in terminal_lines(found):
-        console.print(one, soft_wrap=isinstance(one, str), markup=False, highlight=False)
+    for line in terminal_lines(test):
+        console.print(line, soft_wrap=isinstance(line, str), markup=False, highlight=False)
     return console.export_text().splitlines()
 
 

@@ -64,7 +64,7 @@ def runs(pytester: pytest.Pytester) -> dict[str, list[str]]:
     """Return the conversations of each run by the name of its suite."""
     with Store.open(str(pytester.path / ".vivavoce" / "vivavoce.db"), create=False) as store:
         return {
-            run.suite: [f"{one.key.sample_id}#{one.key.trial}" for one in store.attempts(run.id)]
+            run.suite: [f"{attempt.key.sample_id}#{attempt.key.trial}" for attempt in store.attempts(run.id)]
             for run in store.runs()
         }
 
@@ -374,7 +374,7 @@ def test_two_workers_write_one_run(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=20)
     result.stdout.fnmatch_lines(["eight · 8 conversations*"])
     result.stdout.fnmatch_lines(["pytest · 12 conversations*"])
-    assert {name: len(held) for name, held in runs(pytester).items()} == {"pytest": 12, "eight": 8}
+    assert {name: len(run) for name, run in runs(pytester).items()} == {"pytest": 12, "eight": 8}
     report = json.loads((pytester.path / "r-pytest.json").read_text())
     assert report["run"]["status"] == "finished"
 
@@ -451,7 +451,7 @@ def reply(message):
     result = pytester.runpytest_subprocess("-p", "xdist.plugin", "-n", "2", "--viva")
     result.assert_outcomes(passed=5, failed=1)
     result.stdout.fnmatch_lines(["*crashed while running*six.viva.yaml*"])
-    assert {name: len(held) for name, held in runs(pytester).items()} == {"six": 6}
+    assert {name: len(run) for name, run in runs(pytester).items()} == {"six": 6}
 
 
 def test_what_was_said_cannot_command_a_ci_server(pytester: pytest.Pytester) -> None:

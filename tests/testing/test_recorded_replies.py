@@ -61,7 +61,7 @@ def test_what_is_recorded_is_replayed_and_nobody_is_asked(pytester: pytest.Pytes
     assert questions(pytester) == 1
     head, *replies = (pytester.path / "judge.jsonl").read_text().splitlines()
     assert json.loads(head) == {"vivavoce_replies": 1}
-    assert [json.loads(one)["model"] for one in replies] == ["judge of the file"]
+    assert [json.loads(reply)["model"] for reply in replies] == ["judge of the file"]
     for path in (pytester.path / ".vivavoce").iterdir():
         path.unlink()
     pytester.runpytest_inprocess(*CASSETTE).assert_outcomes(passed=1)

@@ -35,8 +35,8 @@ def store(tmp_path: Path) -> Any:
     with Store.open(str(tmp_path / "kept.db")) as store:
         verdicts = [*PASSED, *[True] * 26, *[False] * 14]
         held = [
-            outcome(f"s{n:02}", grades={"goal": Score(value=float(one), confidence=0.9)}, position=n)
-            for n, one in enumerate(verdicts)
+            outcome(f"s{n:02}", grades={"goal": Score(value=float(verdict), confidence=0.9)}, position=n)
+            for n, verdict in enumerate(verdicts)
         ]
         keep(store, held, fingerprints={"goal": "f1"})
         yield store
@@ -63,7 +63,7 @@ def test_the_figures_are_those_of_the_table(store: Store) -> None:
     found = report(store)
     assert (found.both_pass, found.too_strict, found.too_lenient, found.both_fail) == (40, 4, 4, 12)
     assert (found.labels, found.drawn, found.not_blind) == (60, 60, 0)
-    figures = {one.name: one for one in found.figures}
+    figures = {figure.name: figure for figure in found.figures}
     sensitivity, specificity = figures["sensitivity"], figures["specificity"]
     assert (sensitivity.n, sensitivity.value) == (44, 40 / 44)
     assert (sensitivity.low, sensitivity.high) == pytest.approx(wilson(40, 44))
@@ -148,9 +148,9 @@ def test_a_label_for_every_conversation_was_not_chosen(store: Store) -> None:
 
 
 def test_several_trials_of_a_sample_are_worth_less() -> None:
-    one = LabelledVerdict(sample_id="a", target="bot", trial=0, good=True, passed=True, score=1.0, drawn=1.0)
+    verdict = LabelledVerdict(sample_id="a", target="bot", trial=0, good=True, passed=True, score=1.0, drawn=1.0)
     many = [
-        one.model_copy(update={"sample_id": f"s{n}", "trial": trial, "passed": n % 4 > 0})
+        verdict.model_copy(update={"sample_id": f"s{n}", "trial": trial, "passed": n % 4 > 0})
         for n in range(20)
         for trial in range(3)
     ]
@@ -187,9 +187,12 @@ def test_a_file_of_labels_is_drawn_only_if_somebody_says_so(store: Store, tmp_pa
     file = tmp_path / "labels.jsonl"
     file.write_text('{"sample_id": "s00", "verdict": "pass"}\n{"sample_id": "s01", "verdict": "fail", "drawn": 0.5}\n')
     found = from_file(graded(store), "goal", file, "Ida", at_random=False)
-    assert [(one.sample_id, one.good, one.drawn) for one in found.labels] == [("s00", True, None), ("s01", False, 0.5)]
+    assert [(label.sample_id, label.good, label.drawn) for label in found.labels] == [
+        ("s00", True, None),
+        ("s01", False, 0.5),
+    ]
     found = from_file(graded(store), "goal", file, "Ida", at_random=True)
-    assert [one.drawn for one in found.labels] == [1.0, 0.5]
+    assert [label.drawn for label in found.labels] == [1.0, 0.5]
 
 
 def test_the_agreement_of_people_stands_beside_the_judge_wherever_their_labels_are_from(

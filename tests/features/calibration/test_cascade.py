@@ -101,7 +101,7 @@ def test_the_cascade_stands_beside_both_judges_on_the_other_half(store: Store) -
     assert (found.fails_below, found.passes_from, found.held, found.why) == (0.3, 0.7, True, None)
     assert (found.labels, found.chosen_on + found.reported_on, found.unit) == (200, 200, "cost")
     first, then, cascade = found.rows
-    assert [one.name for one in found.rows] == ["first", "then", "cascade"]
+    assert [row.name for row in found.rows] == ["first", "then", "cascade"]
     assert (first.asked, first.cost, then.asked, then.cost) == (0.0, pytest.approx(0.1), 1.0, 1.0)
     assert cascade.cost == pytest.approx(0.1 + cascade.asked)
     assert 0.25 < cascade.asked < 0.42
@@ -159,7 +159,7 @@ def test_where_nothing_can_be_chosen_both_judges_stand_alone(store: Store, first
     found = reported(store, first)
     assert found.why is not None
     assert found.why.startswith(why)
-    assert [one.name for one in found.rows] == ["first", "then"]
+    assert [row.name for row in found.rows] == ["first", "then"]
     assert (found.fails_below, found.passes_from, found.line, found.held) == (None, None, None, None)
 
 

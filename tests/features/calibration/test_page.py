@@ -96,13 +96,13 @@ def test_the_client_labels_in_a_queue_and_calibrates(url: str, store: Store) -> 
         queue = client.assign("run-1", [ME], grader="goal", size=10, selection="weighted")
         for place, key in enumerate(client.queue_items(queue.id, ME)):
             verdict = "fail" if place % 3 == 0 else "pass"
-            made = client.label("run-1", key.sample_id, verdict, grader="goal", queue=queue.id)
-            assert made.drawn is not None
-        found = client.calibration("run-1", "goal", width=0.5)
-        assert (found.drawn, found.kept, found.needed.width) == (10, False, 0.5)
+            stored_label = client.label("run-1", key.sample_id, verdict, grader="goal", queue=queue.id)
+            assert stored_label.drawn is not None
+        stored_calibration = client.calibration("run-1", "goal", width=0.5)
+        assert (stored_calibration.drawn, stored_calibration.kept, stored_calibration.needed.width) == (10, False, 0.5)
         assert client.calibrations("run-1") == []
         kept = client.calibrate("run-1", "goal")
-        assert (kept.kept, kept.figures) == (True, found.figures)
+        assert (kept.kept, kept.figures) == (True, stored_calibration.figures)
         assert [one.id for one in client.calibrations("run-1", grader="goal")] == [kept.id]
         assert client.run("run-1").summary.grader("goal").corrected == kept.rates[0].rate
         with pytest.raises(NotFound):
@@ -129,8 +129,8 @@ def test_without_a_label_of_people_the_kept_calibration_is_shown(url: str, store
             for n in range(12)
         ]
     )
-    kept = new_calibration(grading, "goal", truth, "file", ME)
-    store.calibrations.add(kept)
+    stored_calibration = new_calibration(grading, "goal", truth, "file", ME)
+    store.calibrations.add(stored_calibration)
     page = get(url + PAGE).text
     assert "12 labels, all drawn at random" in page
     assert "Save these labels" not in page
@@ -140,7 +140,7 @@ def test_without_a_label_of_people_the_kept_calibration_is_shown(url: str, store
     assert "12 labels, all drawn at random" in get(url + unescape(link)).text
     with Client(url) as client:
         assert (client.calibration("run-1", "goal").drawn, client.calibration("run-1", "goal").kept) == (4, False)
-        shown = client.calibration("run-1", "goal", kept=kept.id)
-        assert (shown.drawn, shown.kept, shown.id) == (12, True, kept.id)
+        shown = client.calibration("run-1", "goal", kept=stored_calibration.id)
+        assert (shown.drawn, shown.kept, shown.id) == (12, True, stored_calibration.id)
         with pytest.raises(NotFound):
             client.calibration("run-1", "goal", kept="cal-none")

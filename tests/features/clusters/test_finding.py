@@ -83,7 +83,7 @@ def test_violated_expectations_and_errors_of_tools_are_exact(store: Store) -> No
     outcomes = [outcome(f"e{n}", {"judge": score}) for n in range(2)]
     outcomes += [with_tool_error(f"t{n}", f'{{"error": "no order {n}4711 in \'shop-{n}\'"}}') for n in range(3)]
     result = found(store, outcomes).report
-    titles = [(one.kind, one.title, one.conversations) for one in result.clusters]
+    titles = [(cluster.kind, cluster.title, cluster.conversations) for cluster in result.clusters]
     assert titles == [
         ("tool", "refund: no order <id> in <value>", 3),
         ("expectation", "judge: assertion: says <value>", 2),
@@ -94,7 +94,7 @@ def test_errors_are_clusters_of_their_own(store: Store) -> None:
     slow = TIMEOUT.model_copy(update={"message": "no answer within 7 s"})
     outcomes = [outcome("a", {}, failure=TIMEOUT), outcome("b", {}, failure=slow), fails("c", "It is rude.")]
     result = found(store, outcomes).report
-    assert [(one.kind, one.title, one.conversations) for one in result.clusters] == [
+    assert [(cluster.kind, cluster.title, cluster.conversations) for cluster in result.clusters] == [
         ("error", "target: timeout: no answer within <id> s", 2),
         ("reason", "It is rude.", 1),
     ]
@@ -138,14 +138,14 @@ def test_a_run_without_a_failure_has_no_cluster(store: Store, embedder: str) -> 
 
 def test_a_failure_without_a_reason_is_found(store: Store) -> None:
     result = found(store, [outcome(name, {"judge": Score(value=0.0)}) for name in "ab"]).report
-    assert [(one.title, one.conversations) for one in result.clusters] == [("no reason was given", 2)]
+    assert [(cluster.title, cluster.conversations) for cluster in result.clusters] == [("no reason was given", 2)]
 
 
 def test_hostile_text_stays_data(store: Store) -> None:
     reasons = ["\x1b[2J<script>xss()</script>", "a" * 100_000, "\ud800 half", "{{ 7 * 7 }}", "'" * 5000]
     result = found(store, [fails(f"s{n}", reason) for n, reason in enumerate(reasons)]).report
-    assert sum(one.conversations for one in result.clusters) == len(reasons)
-    assert all("\x1b" not in one.title and len(one.title) <= 400 for one in result.clusters)
+    assert sum(cluster.conversations for cluster in result.clusters) == len(reasons)
+    assert all("\x1b" not in cluster.title and len(cluster.title) <= 400 for cluster in result.clusters)
 
 
 def test_many_long_reasons_are_compared_by_their_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,6 @@ def test_many_dense_rows_of_one_direction_are_one_group() -> None:
     rows = directions[np.arange(3000) % 8] + 0.12 * chance.standard_normal((3000, 40))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     groups = grouped(rows.astype(np.float32), 0.3)
-    counted = Counter(groups)
-    assert sorted(counted.values()) == [375] * 8
+    counter = Counter(groups)
+    assert sorted(counter.values()) == [375] * 8
     assert [groups[at] for at in range(3000)] == [groups[at % 8] for at in range(3000)]

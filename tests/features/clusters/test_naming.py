@@ -58,8 +58,8 @@ def clusters(number: int, title: str = "tool: no order") -> Clusters:
 
 def named(found: Clusters, model: Namer) -> tuple[list[str | None], Clusters]:
     done = asyncio.run(name_clusters(found, model))
-    assert [one.model_copy(update={"name": None}) for one in done.clusters] == list(found.clusters)
-    return [one.name for one in done.clusters], done
+    assert [cluster.model_copy(update={"name": None}) for cluster in done.clusters] == list(found.clusters)
+    return [cluster.name for cluster in done.clusters], done
 
 
 def test_groups_get_names_and_stay_as_they_are() -> None:

@@ -24,7 +24,7 @@ from vivavoce.store.store import Store
 
 
 def scored(scores: Sequence[float | Score], prefix: str = "s", target: str = "bot") -> list[Outcome]:
-    grades = [one if isinstance(one, Score) else Score(value=one, reason="said so") for one in scores]
+    grades = [score if isinstance(score, Score) else Score(value=score, reason="said so") for score in scores]
     return [
         outcome(f"{prefix}-{i}", [turn(0, "hi", f"answer {i}")], {"goal": grade}, position=i, target=target)
         for i, grade in enumerate(grades)
@@ -196,8 +196,8 @@ def test_a_run_offers_the_comparison_with_the_one_before(empty: Store, url: str)
 def talks(*marks: Sequence[float]) -> list[list[Outcome]]:
     """Return the same conversation once for each of some marks of its turns."""
     return [
-        [outcome("s", [turn(i, f"ask {i}", f"say {i}") for i in range(len(one))], {"g": per_turn(*one)})]
-        for one in marks
+        [outcome("s", [turn(i, f"ask {i}", f"say {i}") for i in range(len(mark))], {"g": per_turn(*mark)})]
+        for mark in marks
     ]
 
 

@@ -19,17 +19,17 @@ def held(*scores: float) -> list[Outcome]:
     return [outcome(f"s{place}", {"exact": score}) for place, score in enumerate(scores)]
 
 
-def printed(shown: RenderableType) -> str:
+def printed(part: RenderableType) -> str:
     out = io.StringIO()
-    Console(file=out, width=160).print(shown)
+    Console(file=out, width=160).print(part)
     return out.getvalue()
 
 
 async def compared(store: Store, *runs: list[Outcome], decides: bool = False) -> SeveralComparisons:
     gradings = [(await keep(store, run, f"run-{place}")).grading for place, run in enumerate(runs)]
 
-    def one_with(one: Grading, other: Grading, level: float) -> Comparison:
-        found = compare(store, one, other, level=level)
+    def one_with(grading: Grading, other: Grading, level: float) -> Comparison:
+        found = compare(store, grading, other, level=level)
         return ruled(found, Tolerance()) if decides else found
 
     return compare_several(gradings[0], gradings[1:], "support", one_with)

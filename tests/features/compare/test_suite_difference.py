@@ -21,7 +21,10 @@ def side(spec: dict[str, Any], graded: dict[str, Any] | None = None) -> tuple[Ru
 def shown(before: tuple[Run, Grading], after: tuple[Run, Grading]) -> list[str]:
     marks = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
     found = suite_difference(before, after)
-    return [f"{line.kind} {''.join(marks[one.kind].format(one.text) for one in line.stretches)}" for line in found]
+    return [
+        f"{line.kind} {''.join(marks[stretch.kind].format(stretch.text) for stretch in line.stretches)}"
+        for line in found
+    ]
 
 
 def test_the_same_suite_has_no_difference_and_rows_inside_it_are_left_out() -> None:

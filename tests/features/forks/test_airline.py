@@ -43,7 +43,7 @@ def conversations(turns: int, many: int) -> list[list[Message]]:
         messages: list[Message] = row["messages"]
         while messages[-1]["role"] == "user":  # the end of a test: nobody answers it
             messages = messages[:-1]
-        users = sum(one["role"] == "user" for one in messages)
+        users = sum(message["role"] == "user" for message in messages)
         if users >= turns and messages[-1]["role"] == "assistant" and messages[-1].get("content"):
             found.append(messages)
     return found[:many]

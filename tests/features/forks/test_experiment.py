@@ -110,7 +110,7 @@ async def test_the_user_and_the_target_may_say_something_else(store: Store, tmp_
         assert (found.places[0].passed, len(server.requests)) == (2, 4)
         assert found.fork.words == f"fork of {run.id}/a from turn 2, where the user says: two, please"
         (first, *_) = held(store, store.run(found.run))
-        assert [one.text for one in first.attempt.trajectory.messages][::2] == ["one", "two, please", "three"]
+        assert [message.text for message in first.attempt.trajectory.messages][::2] == ["one", "two, please", "three"]
         server.requests.clear()
         found = await forked_from(store, f"{run.id}/a", turn=1, assistant="say please", trials=1)
         assert (found.places[0].passed, len(server.requests)) == (1, 1)
@@ -262,7 +262,7 @@ async def test_a_recorded_log_needs_somebody_who_goes_on(store: Store, tmp_path:
     with LoopbackServer(breaking(99, 0.0)) as server:
         found = await forked_from(store, f"{run.id}/a", target=f"{server.base_url}#m", trials=60)
         assert (found.answer, found.turn) == ("fell", 1)
-        assert all(len(one.body["messages"]) in (1, 3, 5) for one in server.requests)
+        assert all(len(request.body["messages"]) in (1, 3, 5) for request in server.requests)
         path = suite(tmp_path / "s.yaml", [TEN], chat(server))
         found = await forked_from(store, f"{run.id}/a", suite=path, turn=1, trials=2)
         assert found.places[0].passed == 2
@@ -378,11 +378,11 @@ async def test_a_tester_leads_on_and_knows_what_was_said(store: Store, tmp_path:
     (tmp_path / "led.yaml").write_text(json.dumps(described))
     run = run_suite(tmp_path / "led.yaml", store=store.place).run
     (first,) = held(store, run)
-    assert [one.text for one in first.attempt.trajectory.messages][::2] == ["ask 1", "ask 2", "ask 3", "ask 4"]
+    assert [message.text for message in first.attempt.trajectory.messages][::2] == ["ask 1", "ask 2", "ask 3", "ask 4"]
     found = await forked_from(store, f"{run.id}/a", turn=1, user="some magic", trials=1)
     (outcome,) = held(store, store.run(found.run))
     assert found.places[0].passed == 1
-    assert [one.text for one in outcome.attempt.trajectory.messages] == [
+    assert [message.text for message in outcome.attempt.trajectory.messages] == [
         "ask 1",
         "heard 1 ask 1",
         "some magic",
@@ -390,7 +390,7 @@ async def test_a_tester_leads_on_and_knows_what_was_said(store: Store, tmp_path:
     ]
     found = await forked_from(store, f"{run.id}/a", turn=1, assistant="heard nothing", trials=1)
     (outcome,) = held(store, store.run(found.run))
-    said = [one.text for one in outcome.attempt.trajectory.messages]
+    said = [message.text for message in outcome.attempt.trajectory.messages]
     assert said[3:6] == ["heard nothing", "ask 3", "heard 5 ask 3"]
     test = outcome.attempt.trajectory.test
     assert test is not None
@@ -398,7 +398,7 @@ async def test_a_tester_leads_on_and_knows_what_was_said(store: Store, tmp_path:
     assert found.places[0].failed == 1
     found = await forked_from(store, f"{run.id}/a", turn=3, assistant="heard all", trials=1)
     (outcome,) = held(store, store.run(found.run))
-    assert [one.text for one in outcome.attempt.trajectory.messages][-2:] == ["ask 4", "heard all"]
+    assert [message.text for message in outcome.attempt.trajectory.messages][-2:] == ["ask 4", "heard all"]
 
 
 def test_a_fork_says_in_words_what_it_is() -> None:

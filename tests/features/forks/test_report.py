@@ -107,8 +107,8 @@ def test_the_plot_has_a_mark_for_each_place_that_was_tried_and_for_the_end(
 ) -> None:
     found = forked(store, forks[2])
     plot = fork_plot(found)
-    assert [one.run for one in plot.marks if one.kind == "bad"] == ["turn 2"]
-    assert len(plot.marks) == 1 + sum(one.share is not None for one in found.places)
+    assert [mark.run for mark in plot.marks if mark.kind == "bad"] == ["turn 2"]
+    assert len(plot.marks) == 1 + sum(place.share is not None for place in found.places)
     assert [name for _, name in plot.dates] == ["1", "2", "3", "original"]
     assert (plot.axis.low, plot.axis.high) == (0.0, 1.0)
 
@@ -159,7 +159,7 @@ def test_the_id_of_a_start_says_its_turn() -> None:
 
 def test_turns_are_the_same_by_words_and_calls() -> None:
     def turns(reply: str, *calls: str) -> list[Turn]:
-        made: list[dict[str, Any]] = [{"id": one, "name": one, "arguments": {}} for one in calls]
+        made: list[dict[str, Any]] = [{"id": call, "name": call, "arguments": {}} for call in calls]
         spoken: dict[str, Any] = {"role": "assistant", "content": reply, **({"tool_calls": made} if made else {})}
         return list(
             replay(Sample.model_validate({"id": "s", "messages": [{"role": "user", "content": "x"}, spoken]})).turns

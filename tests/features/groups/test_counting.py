@@ -71,9 +71,9 @@ def counted(
 ) -> Counter[Sample]:
     """Count by hand how many samples, or cases, have given cells; a variant of a case is a cell of its own."""
     places: dict[Hashable, dict[Hashable, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
-    for one in talks:
-        cell = places[one[cluster]][groups_of(one), one[0]]
-        cell[0] += one[5]
+    for talk in talks:
+        cell = places[talk[cluster]][groups_of(talk), talk[0]]
+        cell[0] += talk[5]
         cell[1] += 1
     found: Counter[Sample] = Counter()
     for place in places.values():
@@ -82,12 +82,12 @@ def counted(
     return found
 
 
-def check(found: list[Group], talks: Attempts, column: int, cluster: int) -> None:
-    all_of = {"all"} if any(group.name == "all" for group in found) else set[str]()
+def check(groups: list[Group], talks: Attempts, column: int, cluster: int) -> None:
+    all_of = {"all"} if any(group.name == "all" for group in groups) else set[str]()
     samples = counted(talks, lambda one: frozenset({str(one[column]), *all_of}), cluster)
     expected = group_differences(samples)
-    for group in found:
-        mine = [one for one in talks if group.name in {str(one[column]), *all_of}]
+    for group in groups:
+        mine = [talk for talk in talks if group.name in {str(talk[column]), *all_of}]
         interval = mean_interval([float(one[5]) for one in mine], [one[cluster] for one in mine])
         assert interval is not None
         assert (group.low, group.high) == (interval.low, interval.high)
@@ -98,10 +98,10 @@ async def test_of_single_conversations(store: Store) -> None:
     talks = held(1, 1)
     await fill(store, talks)
     for by in ("tag", "metadata.language"):
-        found = [one for one in count_groups(store, GRADING, by) if one.name != "all"]
-        assert {one.name for one in found} == {*CHANCE}
+        groups = [group for group in count_groups(store, GRADING, by) if group.name != "all"]
+        assert {one.name for one in groups} == {*CHANCE}
     check(count_groups(store, GRADING, "metadata.language"), talks, 3, 0)
-    assert [one.name for one in found if one.rest is not None and one.rest.differs] == ["tr"]
+    assert [one.name for one in groups if one.rest is not None and one.rest.differs] == ["tr"]
 
 
 async def test_of_samples_with_several_trials_and_targets(store: Store) -> None:
@@ -109,7 +109,7 @@ async def test_of_samples_with_several_trials_and_targets(store: Store) -> None:
     await fill(store, talks)
     check(count_groups(store, GRADING, "metadata.language"), talks, 3, 0)
     check(count_groups(store, GRADING, "target"), talks, 1, 0)
-    by_tag = {one.name: one for one in count_groups(store, GRADING, "tag")}
+    by_tag = {group.name: group for group in count_groups(store, GRADING, "tag")}
     check([by_tag[one] for one in CHANCE], talks, 3, 0)
     assert by_tag["all"].rest is None  # there is no rest
     assert by_tag["all"].number == len(talks)
@@ -123,7 +123,7 @@ async def test_variants_of_a_case_are_compared_within_it(store: Store) -> None:
     alone = count_groups(store, GRADING, "metadata.language")
     assert [one.name for one in paired] == [one.name for one in alone]
     assert paired[0].rest != alone[0].rest
-    by_tag = {one.name: one for one in count_groups(store, GRADING, "tag", pairs="metadata.case")}
+    by_tag = {group.name: group for group in count_groups(store, GRADING, "tag", pairs="metadata.case")}
     assert by_tag["en"].rest is not None
     assert paired[0].rest is not None
     assert by_tag[paired[0].name].rest is not None
@@ -136,13 +136,13 @@ async def test_passes_may_be_those_of_one_grader(store: Store) -> None:
     assert count_groups(store, GRADING, "tag", grader="goal") == worst
     polite = count_groups(store, GRADING, "tag", grader="polite")
     assert {one.pass_rate for one in polite} == {1.0}
-    assert sum(one.decided for one in count_groups(store, GRADING, "trial", grader="polite")) == 60
+    assert sum(group.decided for group in count_groups(store, GRADING, "trial", grader="polite")) == 60
 
 
 async def test_a_persona_is_a_name_or_described_by_one(store: Store) -> None:
     await fill(store, held(1, 1))
-    assert {one.name: one.number for one in count_groups(store, GRADING, "persona")} == {"Bo": 20, "Ida": 10}
-    assert {one.name for one in count_groups(store, GRADING, "metadata.deep.er")} == {"1"}
+    assert {group.name: group.number for group in count_groups(store, GRADING, "persona")} == {"Bo": 20, "Ida": 10}
+    assert {group.name for group in count_groups(store, GRADING, "metadata.deep.er")} == {"1"}
     assert fields_known(store, RUN) == ["persona", "metadata.language", "metadata.case", "metadata.odd"]
 
 
@@ -175,10 +175,10 @@ async def test_of_too_many_conversations_samples_are_not_told_apart(
 ) -> None:
     talks = held(1, 2)
     await fill(store, talks)
-    told = count_groups(store, GRADING, "tag", "turns>=0")
+    groups = count_groups(store, GRADING, "tag", "turns>=0")
     monkeypatch.setattr(counting, "LARGEST", 10)
     found = count_groups(store, GRADING, "tag", "turns>-1")
-    assert [one.pass_rate for one in found] == [one.pass_rate for one in told]
+    assert [one.pass_rate for one in found] == [one.pass_rate for one in groups]
     assert {(one.low, one.rest) for one in found} == {(None, None)}
     with pytest.raises(UsageError, match="at most 10 conversations, got 60; filter them"):
         count_groups(store, GRADING, "metadata.language")
@@ -190,7 +190,7 @@ async def test_attempts_are_grouped_by_tag_target_and_trial(filled: Store) -> No
             one = outcome(number, 1.0, target="b3", tags=["slow"] if number < 9 else ["fast"])
             passing = {"goal": Score(value=1.0 if number < 8 else 0.0)}
             await writer.put(one.model_copy(update={"scores": passing, "reward": None}))
-    found = {one.name: one for one in count_groups(filled, GRADING, "tag")}
+    found = {group.name: group for group in count_groups(filled, GRADING, "tag")}
     assert [(name, one.number, one.decided) for name, one in found.items()] == [
         ("slow", 4, 4),
         ("fast", 1, 1),
@@ -202,7 +202,7 @@ async def test_attempts_are_grouped_by_tag_target_and_trial(filled: Store) -> No
     assert found["fast"].low is None or found["fast"].pass_rate == 0.0
     by_target = count_groups(filled, GRADING, "target", "trial:1")
     assert [(one.name, one.number, one.errors) for one in by_target] == [("b3", 2, 0), ("bot", 2, 1), ("b2", 1, 0)]
-    assert [(one.name, one.number) for one in count_groups(filled, GRADING, "trial")] == [("1", 5), ("2", 5)]
+    assert [(group.name, group.number) for group in count_groups(filled, GRADING, "trial")] == [("1", 5), ("2", 5)]
 
 
 async def test_intervals_of_groups_know_which_trials_are_of_one_sample(store: Store) -> None:

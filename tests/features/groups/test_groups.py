@@ -65,9 +65,9 @@ def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -
     printed = viva("groups").stdout
     assert printed.splitlines()[-1] == found.finding
     assert json.loads(viva("groups", "--json").stdout) == found.model_dump(mode="json")
-    written = StringIO()
-    write_markdown(GradedRun(store, store.run("latest"), scores), written)
-    assert found.finding in written.getvalue()
+    string_io = StringIO()
+    write_markdown(GradedRun(store, store.run("latest"), scores), string_io)
+    assert found.finding in string_io.getvalue()
     with serving(store) as url, Client(url) as client:
         assert client.groups("latest", "tag") == found
         page = html.unescape(get(f"{url}/runs/{found.run}?group=tag").text)
@@ -75,10 +75,10 @@ def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -
     for head in HEADS:
         assert head.capitalize() in page
         assert head in printed
-    for one in found.groups:
-        for told in cells(one):
-            assert f">{told}</td>" in page
-            assert told in printed
+    for group in found.groups:
+        for cell in cells(group):
+            assert f">{cell}</td>" in page
+            assert cell in printed
 
 
 def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, scores: Grading) -> None:
@@ -129,7 +129,7 @@ def test_an_interval_that_excludes_0_among_many_groups_is_explained(
     run_suite("suite.yaml")
     with Store.open(".vivavoce/vivavoce.db") as opened:
         found = grouped(opened, opened.grading(opened.run("latest").id), "tag")
-    rest = next(one.rest for one in found.groups if one.name == "a")
+    rest = next(group.rest for group in found.groups if group.name == "a")
     assert rest is not None
     assert rest.high < 0
     assert not rest.differs

@@ -24,7 +24,7 @@ def test_groups_lead_to_their_conversations(empty: Store, url: str) -> None:
     links = [
         one["href"] for _, one in page.tags if one.get("class") == "row" and "filter=target" in one.get("href", "")
     ]
-    lists = [sorted(names(Elements(get(url + one.partition("#")[0]).text))) for one in links]
+    lists = [sorted(names(Elements(get(url + link.partition("#")[0]).text))) for link in links]
     assert sorted(lists) == [["s0", "s2", "s4"], ["s1", "s3", "s5"]]
     assert get(f"{url}/runs/run-1?group=colour").status == 422
 

@@ -27,7 +27,7 @@ def verdicts(*counts: tuple[float, object, int], confidence: float = 0.8) -> Rat
 
 
 def by_name(found: Rated, good_from: float | None = None) -> dict[str, Figure]:
-    return {one.name: one for one in figures(found, good_from)}
+    return {figure.name: figure for figure in figures(found, good_from)}
 
 
 def test_the_figures_of_a_textbook_table() -> None:

@@ -56,7 +56,7 @@ def test_labels_of_a_run_come_a_page_at_a_time(url: str) -> None:
         send("PUT", where, {"verdict": verdict})
     first = LabelPage.model_validate_json(get(f"{url}/labels?limit=1").body)
     rest = LabelPage.model_validate_json(get(f"{url}/labels?limit=1&after={first.next}").body)
-    assert [one.verdict for one in first.labels + rest.labels] == ["pass", "fail"]
+    assert [label.verdict for label in first.labels + rest.labels] == ["pass", "fail"]
     assert rest.next is None
     assert len(get(f"{url}/labels?grader=goal").json()["labels"]) == 1
     assert get(f"{url}/labels?author=nobody").json()["labels"] == []
@@ -67,7 +67,9 @@ def test_the_agreement_of_a_grader_is_told(url: str) -> None:
     send("PUT", labels_at(url, ODD, grader="goal"), {"verdict": "fail"})
     found = LabelAgreement.model_validate_json(get(f"{url}/labels/agreement?grader=goal").body)
     assert (found.n, found.both_fail, found.too_strict, found.agreement) == (2, 1, 1, 0.5)
-    assert [(one.label.sample_id, one.lenient) for one in found.disagreements] == [("one", False)]
+    assert [(disagreement.label.sample_id, disagreement.lenient) for disagreement in found.disagreements] == [
+        ("one", False)
+    ]
     turns = get(f"{url}/labels/agreement?grader=goal&turns=true").json()
     assert (turns["n"], turns["kappa"]) == (0, None)
 

@@ -108,7 +108,7 @@ def test_where_nobody_differs_there_is_nothing_to_decide(url: str) -> None:
 
 def test_the_api_and_the_client_decide(url: str, store: Store) -> None:
     with Client(url) as client:
-        assert [one.sample_id for one in client.differing_labels()] == ["one", "two"]
+        assert [label.sample_id for label in client.differing_labels()] == ["one", "two"]
         made = client.decide("latest", "one", "pass", "as agreed", grader="goal")
         assert store.decisions.all("run-1") == [made]
         found = client.agreement("latest", "goal")
@@ -122,7 +122,7 @@ def test_the_api_and_the_client_decide(url: str, store: Store) -> None:
 def test_hostile_notes_and_names_stay_text(url: str, store: Store) -> None:
     for number, text in enumerate(TEXTS):
         say(store, "three", text, "pass" if number % 2 else "fail", None, text)
-    address = next(one for one in places(url) if "three" in one)
+    address = next(place for place in places(url) if "three" in place)
     read = harmless(get(url + address).text)
     assert all(" ".join(safe(text).split()) in read.text for text in TEXTS)
     decide(url, address, verdict="pass", note="</textarea><script>xss()</script>")

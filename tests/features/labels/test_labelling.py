@@ -23,8 +23,10 @@ BROKEN = Failure(blame="judge", kind="timeout", message="no answer")
 
 
 def label(**more: Any) -> Label:
-    said = Label(sample_id="one", target="bot", trial=0, grader="goal", author="Ida", verdict="pass", created_at=1.0)
-    return said.model_copy(update=more)
+    stored_label = Label(
+        sample_id="one", target="bot", trial=0, grader="goal", author="Ida", verdict="pass", created_at=1.0
+    )
+    return stored_label.model_copy(update=more)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +46,9 @@ def test_a_label_is_told_beside_what_the_judge_says(verdict: str, grade: Score, 
 
 
 def test_a_label_of_a_turn_stands_beside_the_grade_of_that_turn() -> None:
-    found = human_labels([label(turn=1), label(turn=7)], outcome(grades={"goal": per_turn(1.0, 0.0)}))
-    assert found[1][0].beside == "the judge says Fail, 0.00: too strict"
-    assert found[7][0].beside == "the judge has no score here"
+    labels = human_labels([label(turn=1), label(turn=7)], outcome(grades={"goal": per_turn(1.0, 0.0)}))
+    assert labels[1][0].beside == "the judge says Fail, 0.00: too strict"
+    assert labels[7][0].beside == "the judge has no score here"
 
 
 def test_a_label_to_no_grader_stands_alone() -> None:
@@ -118,7 +120,7 @@ def test_kappa_is_drawn_from_0_on_or_from_below_where_it_reaches_there(
     table: Agreement, first: str, wide: bool
 ) -> None:
     low, high = table.kappa_interval() or (None, None)
-    found = LabelAgreement(
+    agreement = LabelAgreement(
         n=table.n,
         both_pass=table.tp,
         both_fail=table.tn,
@@ -131,5 +133,5 @@ def test_kappa_is_drawn_from_0_on_or_from_below_where_it_reaches_there(
         high=high,
         disagreements=[],
     )
-    shown = agreement_shown(found, lambda _: None)
+    shown = agreement_shown(agreement, lambda _: None)
     assert (shown.ticks[0], shown.wide, shown.same) == ((0.0, first), wide, table.tp + table.tn)

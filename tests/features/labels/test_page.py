@@ -55,9 +55,9 @@ def begin(url: str, **asked: object) -> str:
 
 
 def key_of(page: Reply) -> str:
-    found = re.search(r'name="form_key" value="([0-9a-f]+)"', page.text)
-    assert found is not None
-    return found[1]
+    match = re.search(r'name="form_key" value="([0-9a-f]+)"', page.text)
+    assert match is not None
+    return match[1]
 
 
 def post(there: str, **fields: str) -> Reply:
@@ -75,7 +75,7 @@ def test_what_the_judge_is_least_sure_of_comes_first(url: str) -> None:
 
 
 def test_what_another_person_sees_differently_comes_before_that(store: Store, url: str) -> None:
-    key = next(one.key for one in store.attempts(RUN, sample_id="sample-3"))
+    key = next(attempt.key for attempt in store.attempts(RUN, sample_id="sample-3"))
     store.labels.set(RUN, now_label(Place(RUN, key, None, "goal", "Olu"), "fail"))
     assert "Question 3" in get(begin(url)).text
 
@@ -101,7 +101,7 @@ def test_a_saved_mark_shows_what_the_judge_says_and_the_log_has_it(store: Store,
     assert re.search(r"You say Fail \(blind\); the judge says \w+, \d\.\d\d", Elements(get(there).text).text)
     assert "because-" not in following.text
     assert "because-" in get(there).text
-    assert [one.action for one in store.audit.entries().entries] == ["label.set"]
+    assert [entry.action for entry in store.audit.entries().entries] == ["label.set"]
 
 
 def test_a_mark_is_undone_and_the_item_comes_again(store: Store, url: str) -> None:
@@ -110,7 +110,7 @@ def test_a_mark_is_undone_and_the_item_comes_again(store: Store, url: str) -> No
     undone = post(there, action="undo")
     assert url + undone.headers["location"] == there
     assert list(store.labels.all(RUN)) == []
-    assert [one.action for one in store.audit.entries().entries] == ["label.remove", "label.set"]
+    assert [entry.action for entry in store.audit.entries().entries] == ["label.remove", "label.set"]
 
 
 def test_what_is_skipped_comes_again_at_the_end_and_the_end_says_so(url: str) -> None:
@@ -119,7 +119,7 @@ def test_what_is_skipped_comes_again_at_the_end_and_the_end_says_so(url: str) ->
     assert f'href="{queue.removeprefix(url)}/2"' in get(there).text
     places = [2, 3, 4]
     ends = [post(f"{queue}/{place}", action="save", verdict="pass").headers["location"] for place in places]
-    assert [one.rsplit("/", 1)[1] for one in ends] == ["3", "4", "1"]
+    assert [end.rsplit("/", 1)[1] for end in ends] == ["3", "4", "1"]
     last = post(there, action="save", verdict="unsure")
     page = Elements(get(url + last.headers["location"]).text).text
     assert "All 4 labelled" in page

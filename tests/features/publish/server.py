@@ -43,7 +43,7 @@ class Tool:
 
 
 def bodies(server: LoopbackServer, path: str) -> list[Any]:
-    return [one.body for one in server.requests if one.path == path and one.method == "POST"]
+    return [request.body for request in server.requests if request.path == path and request.method == "POST"]
 
 
 async def new_run(store: Store) -> GradedRun:
@@ -83,4 +83,4 @@ async def recorded_run(store: Store, rows: Mapping[str, Mapping[str, Any]], grad
 
 
 def by(key: Callable[[dict[str, Any]], Any], items: Sequence[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-    return {key(one): one for one in items}
+    return {key(item): item for item in items}

@@ -69,13 +69,13 @@ async def test_its_own_client_sends_the_same_bodies(store: Store, tmp_path: Path
     with Tool().server() as server, Client() as connection:
         client: Any = LangfuseAPI(base_url=server.url, username="pk", password="sk", httpx_client=connection)
         for body in datasets:
-            made = parse_obj_as(CreateDatasetRequest, body)
-            _quiet(client.datasets.create, name=made.name, description=made.description)
+            obj_as = parse_obj_as(CreateDatasetRequest, body)
+            _quiet(client.datasets.create, name=obj_as.name, description=obj_as.description)
         for body in items:
             item = parse_obj_as(CreateDatasetItemRequest, body)
             assert not item.model_extra
             _quiet(client.dataset_items.create, **{name: getattr(item, name) for name in item.model_fields_set})
-        parsed = [parse_obj_as(CreateScoreRequest, one) for one in scores]
+        parsed = [parse_obj_as(CreateScoreRequest, score) for score in scores]
         assert not any(one.model_extra for one in parsed)
         _quiet(client.scores.create, request=parsed)
         assert bodies(server, DATASETS) == datasets
@@ -97,14 +97,14 @@ async def test_a_new_conversation_is_a_trace_with_a_span_for_each_turn(store: St
     [scope] = first["resourceSpans"][0]["scopeSpans"]
     root, *turns = scope["spans"]
     assert len(root["traceId"]) == 32
-    assert [one["parentSpanId"] for one in turns] == [root["spanId"]] * 3
+    assert [turn["parentSpanId"] for turn in turns] == [root["spanId"]] * 3
     known = {one["key"]: one["value"]["stringValue"] for one in turns[1]["attributes"]}
     assert known["langfuse.observation.type"] == "generation"
     assert json.loads(known["langfuse.observation.usage_details"]) == {"input": 3, "output": 2}
     assert json.loads(known["langfuse.observation.output"])[0]["content"] == "It is Berlin."
     [scores] = lines(tmp_path / "scores.jsonl")
-    mine = [one for one in scores if one["traceId"] == root["traceId"]]
-    assert [one.get("observationId") for one in mine] == [None, *(one["spanId"] for one in turns)]
+    mine = [score for score in scores if score["traceId"] == root["traceId"]]
+    assert [one.get("observationId") for one in mine] == [None, *(turn["spanId"] for turn in turns)]
     assert [one["value"] for one in mine] == [pytest.approx(2 / 3), 1.0, 1.0, 0.0]
 
 
@@ -118,15 +118,15 @@ async def test_a_recorded_conversation_is_scored_where_it_came_from(store: Store
     write(await recorded_run(store, rows), tmp_path, "langfuse")
     [scores] = lines(tmp_path / "scores.jsonl")
     places = {
-        (one["metadata"]["sample"], one["metadata"].get("turn")): (one.get("traceId"), one.get("sessionId"))
-        for one in scores
+        (score["metadata"]["sample"], score["metadata"].get("turn")): (score.get("traceId"), score.get("sessionId"))
+        for score in scores
     }
     assert [places["one", turn] for turn in (None, 1)] == [("t1", None)] * 2
     assert [places["session", turn] for turn in (None, 1, 3)] == [(None, "s-7"), ("u1", None), ("u3", None)]
     assert [places["uneven", turn] for turn in (None, 2)] == [(None, "uneven")] * 2
     assert places["elsewhere", None][0] not in (None, "w1")
     assert len(lines(tmp_path / "traces.jsonl")) == 1
-    items = {one["metadata"]["sample"]: one for one in lines(tmp_path / "dataset-items.jsonl")}
+    items = {line["metadata"]["sample"]: line for line in lines(tmp_path / "dataset-items.jsonl")}
     assert items["one"]["sourceTraceId"] == "t1"
     assert len(items["one"]["input"]["messages"]) == 6
     assert "sourceTraceId" not in items["elsewhere"]
@@ -141,7 +141,9 @@ async def test_values_have_their_types_and_an_error_is_no_score(store: Store) ->
         "broken": failed(BROKEN_JUDGE),
         "skipped": skipped("no turn"),
     }
-    found = {one["name"]: (one["dataType"], one["value"]) for one in await scores_of(store, [outcome("a", scores)])}
+    found = {
+        score["name"]: (score["dataType"], score["value"]) for score in await scores_of(store, [outcome("a", scores)])
+    }
     assert found == {
         "number": ("NUMERIC", 0.5),
         "yes": ("BOOLEAN", 1.0),
@@ -168,7 +170,7 @@ async def test_a_list_of_scores_stays_below_the_limit_of_the_server(store: Store
     assert len(sizes) == 3
     assert max(sizes) < 1_048_576
     graded = await keep(store, [outcome(f"s{at}") for at in range(201)], "run-2")
-    found = [one.items for one in langfuse.requests(graded, Counter()) if one.kind == SCORES_KIND]
+    found = [request.items for request in langfuse.requests(graded, Counter()) if request.kind == SCORES_KIND]
     assert found == [100, 100, 1]
 
 
@@ -180,8 +182,8 @@ async def test_the_same_run_has_the_same_ids_and_times_again(store: Store, tmp_p
     for kind in langfuse.kinds():
         assert (tmp_path / "one" / kind.file).read_bytes() == (tmp_path / "two" / kind.file).read_bytes()
     [scores] = lines(tmp_path / "one" / "scores.jsonl")
-    assert len({one["id"] for one in scores}) == len(scores) == 5
-    assert {one["timestamp"] for one in scores} == {"1970-01-01T00:16:40Z"}
+    assert len({score["id"] for score in scores}) == len(scores) == 5
+    assert {score["timestamp"] for score in scores} == {"1970-01-01T00:16:40Z"}
 
 
 @pytest.mark.usefixtures("keys")
@@ -197,9 +199,11 @@ async def test_it_is_sent_in_order_with_the_keys_and_tried_again(
         [told] = publish(graded, "langfuse")
     assert told == f"1 dataset, 2 dataset items, 2 traces, 5 scores to Langfuse at {server.url}"
     user = b64encode(b"pk-lf-1:sk-lf-secret-of-the-tests").decode()
-    assert {one.headers["Authorization"] for one in server.requests} == {f"Basic {user}"}
-    assert {one.headers.get("x-langfuse-ingestion-version") for one in server.requests if one.path == TRACES} == {"4"}
-    paths = list(dict.fromkeys(one.path for one in server.requests))
+    assert {request.headers["Authorization"] for request in server.requests} == {f"Basic {user}"}
+    assert {
+        request.headers.get("x-langfuse-ingestion-version") for request in server.requests if request.path == TRACES
+    } == {"4"}
+    paths = list(dict.fromkeys(request.path for request in server.requests))
     assert paths == [DATASETS, ITEMS, TRACES, SCORES]
     for path, name in ((ITEMS, "dataset-items"), (TRACES, "traces"), (SCORES, "scores")):
         sent = [json.dumps(body) for body in bodies(server, path)]
@@ -217,7 +221,7 @@ async def test_a_server_that_takes_no_list_of_scores_gets_events(store: Store, m
         monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
         publish(graded, "langfuse")
     batches = bodies(server, INGESTION)
-    events = [event for one in batches for event in one["batch"]]
+    events = [event for batch in batches for event in batch["batch"]]
     assert len(events) == len({event["body"]["id"] for event in events}) == 2100
     assert {event["type"] for event in events} == {"score-create"}
     assert len(bodies(server, SCORES)) < len(batches)
@@ -309,17 +313,17 @@ async def test_labels_are_scores_by_people_each_with_its_config(store: Store, mo
     assert not parse_obj_as(CreateScoreConfigRequest, config).model_extra
     assert config["name"] == "correctness"
     [scores, labels] = bodies(server, SCORES)
-    parsed = [parse_obj_as(CreateScoreRequest, one) for one in labels]
+    parsed = [parse_obj_as(CreateScoreRequest, label) for label in labels]
     assert not any(one.model_extra for one in parsed)
-    assert {(one["source"], one["dataType"]) for one in labels} == {("ANNOTATION", "CATEGORICAL")}
+    assert {(label["source"], label["dataType"]) for label in labels} == {("ANNOTATION", "CATEGORICAL")}
     assert [(one.name, one.value, one.comment, one.config_id) for one in parsed] == [
         ("correctness", "pass", "friendly", "c2"),
         ("correctness", "unsure", None, "c2"),
         ("label", "fail", None, "c1"),
     ]
     assert [one.observation_id is None for one in parsed] == [True, False, True]
-    assert [one["metadata"]["author"] for one in labels] == ["ida", "bo", "ida"]
-    assert not {one["id"] for one in labels} & {one["id"] for one in scores}
+    assert [label["metadata"]["author"] for label in labels] == ["ida", "bo", "ida"]
+    assert not {label["id"] for label in labels} & {score["id"] for score in scores}
 
 
 @pytest.mark.usefixtures("keys")

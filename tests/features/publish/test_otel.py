@@ -40,12 +40,12 @@ def lines(path: Path) -> list[Any]:
 
 
 def spans(folder: Path) -> list[dict[str, Any]]:
-    found = [one["resourceSpans"][0]["scopeSpans"][0]["spans"] for one in lines(folder / "traces.jsonl")]
+    found = [line["resourceSpans"][0]["scopeSpans"][0]["spans"] for line in lines(folder / "traces.jsonl")]
     return [{**span, "known": known(span)} for some in found for span in some]
 
 
 def events(folder: Path) -> list[dict[str, Any]]:
-    found = [one["resourceLogs"][0]["scopeLogs"][0]["logRecords"] for one in lines(folder / "logs.jsonl")]
+    found = [line["resourceLogs"][0]["scopeLogs"][0]["logRecords"] for line in lines(folder / "logs.jsonl")]
     return [{**log, "known": known(log)} for some in found for log in some]
 
 
@@ -82,21 +82,21 @@ async def test_a_run_leads_to_samples_turns_and_scores(store: Store, tmp_path: P
     assert len(by_id) == len(found)
     (run,) = [one for one in found if one["name"].startswith("run ")]
     samples = [one for one in found if one.get("links")]
-    assert [one["known"]["vivavoce.sample"] for one in samples] == ["a", "b"]
-    assert {one["links"][0]["spanId"] for one in samples} == {run["spanId"]}
+    assert [sample["known"]["vivavoce.sample"] for sample in samples] == ["a", "b"]
+    assert {sample["links"][0]["spanId"] for sample in samples} == {run["spanId"]}
     turns = [one for one in found if one["name"].startswith("turn ")]
-    assert [by_id[one["parentSpanId"]]["known"]["vivavoce.sample"] for one in turns] == ["a", "a", "a", "b"]
+    assert [by_id[turn["parentSpanId"]]["known"]["vivavoce.sample"] for turn in turns] == ["a", "a", "a", "b"]
     scores = [one for one in found if one["name"].startswith("evaluate ")]
-    assert {one["parentSpanId"] for one in scores} <= {one["spanId"] for one in (*samples, *turns)}
+    assert {score["parentSpanId"] for score in scores} <= {one["spanId"] for one in (*samples, *turns)}
     assert all(one["known"]["vivavoce.run"] == graded.run.id for one in found)
-    assert {one["traceId"] for one in (*turns, *scores)} == {one["traceId"] for one in samples}
+    assert {one["traceId"] for one in (*turns, *scores)} == {sample["traceId"] for sample in samples}
 
 
 async def test_scores_are_events_of_the_conventions_on_the_span_that_they_are_about(
     store: Store, tmp_path: Path
 ) -> None:
     write(await new_run(store), tmp_path, "otel")
-    by_id = {one["spanId"]: one["name"] for one in spans(tmp_path)}
+    by_id = {span["spanId"]: span["name"] for span in spans(tmp_path)}
     found = events(tmp_path)
     assert {one["eventName"] for one in found} == {"gen_ai.evaluation.result"}
     assert [by_id[one["spanId"]] for one in found] == ["a", "turn 1", "turn 2", "turn 3", "b"]
@@ -127,9 +127,9 @@ async def test_an_error_is_no_score_and_a_skip_is_told(store: Store, tmp_path: P
 async def test_conversations_that_came_as_traces_are_scored_where_they_came_from(store: Store, tmp_path: Path) -> None:
     graded = await recorded_run(store, {"one": {"traces": [TRACE]}, "session": {"traces": [TRACE, "c" * 32]}})
     write(graded, tmp_path, "otel")
-    assert [one["name"].split()[0] for one in spans(tmp_path)] == ["run"]
-    assert [one.get("traceId") for one in events(tmp_path)][:1] == [TRACE]
-    assert any(one["known"].get("gen_ai.conversation.id") == "session" for one in events(tmp_path))
+    assert [span["name"].split()[0] for span in spans(tmp_path)] == ["run"]
+    assert [event.get("traceId") for event in events(tmp_path)][:1] == [TRACE]
+    assert any(event["known"].get("gen_ai.conversation.id") == "session" for event in events(tmp_path))
 
 
 async def test_what_is_written_can_be_read_again_as_conversations(store: Store, tmp_path: Path) -> None:
@@ -137,14 +137,14 @@ async def test_what_is_written_can_be_read_again_as_conversations(store: Store, 
     write(graded, tmp_path, "otel")
     found = [row for _, row in read(tmp_path / "traces.jsonl", FORMAT, Loss())]
     said = {tuple(one["content"] for one in row["messages"]) for row in found}
-    wanted = {tuple(one.text for one in made.attempt.trajectory.messages) for made in graded.outcomes()}
+    wanted = {tuple(message.text for message in outcome.attempt.trajectory.messages) for outcome in graded.outcomes()}
     assert said == wanted
 
 
 async def test_our_own_receiver_keeps_them_apart_from_production(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), tmp_path, "otel")
-    assert all(one.is_own for body in lines(tmp_path / "traces.jsonl") for one in taken(body).arrivals)
-    assert not [one for body in lines(tmp_path / "logs.jsonl") for one in taken(body).arrivals]
+    assert all(arrival.is_own for body in lines(tmp_path / "traces.jsonl") for arrival in taken(body).arrivals)
+    assert not [arrival for body in lines(tmp_path / "logs.jsonl") for arrival in taken(body).arrivals]
 
 
 async def test_a_run_is_sent_where_exporters_send_theirs(

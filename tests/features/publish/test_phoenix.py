@@ -86,7 +86,7 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
         client.traces.log_trace_annotations(trace_annotations=annotated(tmp_path, "trace"))
         client.spans.log_span_annotations(span_annotations=annotated(tmp_path, "span"))
         client.spans.log_spans(project_identifier="vivavoce", spans=lines(tmp_path / "spans.jsonl")[0]["data"])
-        assert next(one.path for one in server.requests if one.method == "POST") == f"{UPLOAD}?sync=true"
+        assert next(request.path for request in server.requests if request.method == "POST") == f"{UPLOAD}?sync=true"
         assert bodies(server, f"{UPLOAD}?sync=true") == [upload]
         for of in ("trace", "span"):
             assert bodies(server, f"/v1/{of}_annotations") == lines(tmp_path / f"{of}_annotations.jsonl")
@@ -96,7 +96,7 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
 async def test_turns_are_annotated_on_their_spans_and_the_whole_on_its_trace(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), tmp_path, "phoenix")
     root, *turns = lines(tmp_path / "spans.jsonl")[0]["data"]
-    assert [one["span_id"] for one in annotated(tmp_path, "span")] == [one["context"]["span_id"] for one in turns]
+    assert [one["span_id"] for one in annotated(tmp_path, "span")] == [turn["context"]["span_id"] for turn in turns]
     whole, other = annotated(tmp_path, "trace")
     assert whole["trace_id"] == root["context"]["trace_id"]
     assert whole["result"] == {"label": "fail", "score": pytest.approx(2 / 3), "explanation": "2/3 turns passed"}
@@ -137,7 +137,7 @@ async def test_labels_are_annotations_by_people(store: Store, tmp_path: Path) ->
     label(graded, "a", "bo", "unsure", turn=1)
     write(graded, tmp_path, "phoenix")
     by_people = [one for one in annotated(tmp_path, "trace") if one["annotator_kind"] == "HUMAN"]
-    assert [(one["name"], one["identifier"], one["result"]) for one in by_people] == [
+    assert [(person["name"], person["identifier"], person["result"]) for person in by_people] == [
         ("correctness", "run-1 ida", {"label": "pass", "score": 1.0, "explanation": "friendly"}),
         ("correctness", "run-1 bo", {"label": "fail", "score": 0.0}),
     ]
@@ -166,7 +166,7 @@ async def test_the_span_of_the_whole_has_the_conversation(store: Store, tmp_path
     root, *turns = (one["attributes"] for one in lines(tmp_path / "spans.jsonl")[0]["data"])
     said = [*json.loads(root["input.value"]), *json.loads(root["output.value"])]
     assert [one["content"] for one in said] == ["Hi", "Paris", "Hi", "It is Berlin.", "Hi", "Madrid"]
-    assert [root["openinference.span.kind"], *(one["openinference.span.kind"] for one in turns)] == [
+    assert [root["openinference.span.kind"], *(turn["openinference.span.kind"] for turn in turns)] == [
         "CHAIN",
         *["AGENT"] * 3,
     ]
@@ -189,8 +189,10 @@ async def test_it_is_sent_in_order_and_again_without_doubles(store: Store, monke
     assert told == (
         f"2 examples, 1 project, 2 traces, 3 span annotations, 2 trace annotations to Phoenix at {server.url}"
     )
-    assert {one.headers["Authorization"] for one in server.requests} == {"Bearer key-of-the-tests-of-phoenix"}
-    paths = list(dict.fromkeys(one.path.partition("?")[0] for one in server.requests if one.method == "POST"))
+    assert {request.headers["Authorization"] for request in server.requests} == {"Bearer key-of-the-tests-of-phoenix"}
+    paths = list(
+        dict.fromkeys(request.path.partition("?")[0] for request in server.requests if request.method == "POST")
+    )
     assert paths == [UPLOAD, PROJECTS, SPANS, "/v1/span_annotations", "/v1/trace_annotations"]
     double = {
         "error": "Request contains invalid or duplicate spans",
@@ -219,7 +221,7 @@ async def test_an_older_server_gets_a_new_dataset(store: Store, monkeypatch: pyt
     with Tool({UPLOAD: [(422, {"detail": "action"}), (200, {})]}).server() as server:
         monkeypatch.setenv("PHOENIX_ENDPOINT", server.url)
         publish(await new_run(store), "phoenix")
-    assert [one["action"] for one in bodies(server, f"{UPLOAD}?sync=true")] == ["update", "create"]
+    assert [body["action"] for body in bodies(server, f"{UPLOAD}?sync=true")] == ["update", "create"]
 
 
 async def test_the_project_of_new_traces_is_named_by_the_environment(

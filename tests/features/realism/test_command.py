@@ -25,8 +25,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": f"r{place}", "input": [WORDY.format(place), "Thank you so much!"]} for place in range(30)]
     Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     talks = [
-        {"id": one.name, "messages": [{"role": "user", "content": text} for text in one.messages]}
-        for one in users("log", 90, words=4).sides
+        {"id": side.name, "messages": [{"role": "user", "content": text} for text in side.messages]}
+        for side in users("log", 90, words=4).sides
     ]
     Path("logs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in talks))
 

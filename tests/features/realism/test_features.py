@@ -7,11 +7,11 @@ from features.realism.talks import side
 from vivavoce.features.realism.features import FEATURES, measured
 from vivavoce.features.realism.user_side import UserSide
 
-OF = {one.key: one.of for one in FEATURES}
+OF = {feature.key: feature.of for feature in FEATURES}
 
 
-def value(key: str, one: UserSide) -> float | None:
-    return OF[key](one)
+def value(key: str, side: UserSide) -> float | None:
+    return OF[key](side)
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_a_question_left_open_is_one_of_the_assistant_at_the_end() -> None:
 
 def test_what_needs_english_words_is_measured_in_english_alone() -> None:
     rows = measured([side("please help"), side("bitte Hilfe")], [True, False])
-    needs = np.array([one.english for one in FEATURES])
+    needs = np.array([feature.english for feature in FEATURES])
     assert needs.sum() == 10
     assert np.isnan(rows[1][needs]).all()
     assert not np.isnan(rows[0][needs]).any()
 
 
 def test_each_feature_has_a_name_and_a_definition_of_its_own() -> None:
-    assert len({one.key for one in FEATURES}) == len({one.name for one in FEATURES}) == len(FEATURES)
-    assert all(one.what and one.unit in ("count", "share", "ratio") for one in FEATURES)
+    assert len({feature.key for feature in FEATURES}) == len({feature.name for feature in FEATURES}) == len(FEATURES)
+    assert all(feature.what and feature.unit in ("count", "share", "ratio") for feature in FEATURES)

@@ -20,17 +20,21 @@ def test_kinds_of_users_become_personas_with_their_shares() -> None:
     brief, wordy = users("b", 120, 2, words=3, turns=(1, 2)), users("w", 60, 3, words=25, turns=(5, 6))
     found = fitted(Spoken("logs.jsonl", [*brief.sides, *wordy.sides]))
     spec = TesterSpec.model_validate(read_yaml(Path("users.yaml"), found.text())["tester"])
-    assert sum(one.share for one in spec.personas) == pytest.approx(1, abs=0.01)
+    assert sum(persona.share for persona in spec.personas) == pytest.approx(1, abs=0.01)
     assert spec.max_turns in (5, 6)
-    assert len({one.name for one in spec.personas}) == len(spec.personas) >= 2
-    long = [one for one in spec.personas if "about 27 words a message" in one.style or "about 26 words" in one.style]
+    assert len({persona.name for persona in spec.personas}) == len(spec.personas) >= 2
+    long = [
+        persona
+        for persona in spec.personas
+        if "about 27 words a message" in persona.style or "about 26 words" in persona.style
+    ]
     assert sum(one.share for one in long) == pytest.approx(1 / 3, abs=0.12)
 
 
 def test_only_the_half_that_is_not_held_back_is_fitted_to() -> None:
     real = users("b", 80)
     found = fitted(real)
-    kept = Spoken(real.name, [one for one in real.sides if not one.held_back])
+    kept = Spoken(real.name, [side for side in real.sides if not side.held_back])
     assert found.part == fitted(kept).part
     assert (found.conversations, found.held_back) == (len(kept.sides), 80 - len(kept.sides))
 

@@ -9,15 +9,15 @@ from vivavoce.features.realism.kinds import FEWEST, SMALLEST, find_kinds, kinds_
 from vivavoce.features.realism.measuring import Both
 from vivavoce.features.realism.reading import Spoken
 
-PLACE = {one.key: place for place, one in enumerate(FEATURES)}
+PLACE = {feature.key: place for place, feature in enumerate(FEATURES)}
 
 
 def test_users_who_write_unlike_each_other_are_kinds_of_their_own() -> None:
     brief, wordy = users("b", 80, 1, words=3, turns=(1, 2)), users("w", 40, 2, words=30, turns=(6, 7))
     both = Both(Spoken("both", [*brief.sides, *wordy.sides]), Spoken("both", [*brief.sides, *wordy.sides]))
-    found = find_kinds(both.rows[:120])
-    assert found is not None
-    of = found.nearest(both.rows[:120])
+    kinds = find_kinds(both.rows[:120])
+    assert kinds is not None
+    of = kinds.nearest(both.rows[:120])
     assert not set(of[:80]) & set(of[80:])
     assert np.bincount(of).min() >= SMALLEST * 120
 
@@ -30,9 +30,9 @@ def test_equal_rows_are_no_kinds_and_few_are_not_looked_at() -> None:
 def test_a_feature_that_nobody_has_makes_no_kind() -> None:
     rows = np.abs(np.random.default_rng(1).normal(size=(60, len(FEATURES))))
     rows[:, PLACE["at_once"]] = np.nan
-    found = find_kinds(rows)
-    assert found is not None
-    assert found.nearest(rows).tolist() == find_kinds(rows).nearest(rows).tolist()  # pyright: ignore[reportOptionalMemberAccess]
+    kinds = find_kinds(rows)
+    assert kinds is not None
+    assert kinds.nearest(rows).tolist() == find_kinds(rows).nearest(rows).tolist()  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def test_the_largest_kind_comes_first_and_shares_are_of_each_side() -> None:

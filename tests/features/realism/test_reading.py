@@ -38,7 +38,7 @@ def test_what_has_no_user_is_left_out_and_counted(tmp_path: Path) -> None:
         {"id": "c", "input": "never held"},
     ]
     found = spoken_in_file(write(tmp_path / "logs.jsonl", rows))
-    assert [one.name for one in found.sides] == ["a"]
+    assert [side.name for side in found.sides] == ["a"]
     assert [note.split(": ", 1)[1] for note in found.notes] == [
         "left out: 1 conversation without words of a user",
         "left out: 1 conversation without recorded messages",
@@ -79,7 +79,7 @@ def test_a_run_is_read_without_what_ended_with_an_error(tmp_path: Path, monkeypa
     run_suite("suite.yaml")
     with Store.open(".vivavoce/vivavoce.db") as store:
         found = spoken_in_run(store, "latest")
-    assert [one.name for one in found.sides] == ["a", "a#2"]
-    assert {one.cluster for one in found.sides} == {"a"}
+    assert [side.name for side in found.sides] == ["a", "a#2"]
+    assert {side.cluster for side in found.sides} == {"a"}
     assert found.run is not None
     assert found.notes[0].endswith("left out: 2 conversations that ended with an error")

@@ -19,15 +19,15 @@ def compared(simulated: Spoken, real: Spoken, earlier: Spoken | None = None) -> 
     return realism(simulated, real, earlier=earlier, embedder=WITHOUT)
 
 
-def feature(found: Realism, key: str) -> tuple[float | None, float | None, bool]:
-    one = next(one for one in found.features if one.key == key)
+def feature(realism: Realism, key: str) -> tuple[float | None, float | None, bool]:
+    one = next(one for one in realism.features if one.key == key)
     return one.simulated.mean, one.real.mean, one.differs
 
 
 def test_users_who_write_alike_are_not_told_apart() -> None:
     found = compared(users("a", 80, 1), users("b", 80, 2))
     assert found.apart[0].can_tell is False
-    assert not [one.key for one in found.features if one.differs]
+    assert not [feature.key for feature in found.features if feature.differs]
     assert found.finding.startswith("a simple classifier cannot tell simulated users from real ones")
 
 
@@ -48,18 +48,20 @@ def test_users_who_write_more_are_told_apart_and_the_reasons_say_why() -> None:
 
 def test_what_is_told_is_sorted_by_how_telling_it_is() -> None:
     found = compared(users("a", 60, 1, words=20), users("b", 60, 2))
-    apart = [one.telling for one in found.features if one.differs]
+    apart = [feature.telling for feature in found.features if feature.differs]
     assert apart == sorted(apart, reverse=True)
-    assert [one.differs for one in found.features] == sorted((one.differs for one in found.features), reverse=True)
+    assert [feature.differs for feature in found.features] == sorted(
+        (feature.differs for feature in found.features), reverse=True
+    )
 
 
 def test_a_kind_of_user_that_no_simulated_one_is_like_is_named() -> None:
     brief, wordy = users("b", 60, 2, words=3, turns=(1,)), users("w", 60, 3, words=25, turns=(5, 6))
     found = compared(users("a", 50, 1, words=25, turns=(5, 6)), Spoken("logs", [*brief.sides, *wordy.sides]))
-    missing = [one for one in found.kinds if one.rarer]
+    missing = [kind for kind in found.kinds if kind.rarer]
     assert missing
     assert all(one.simulated < 0.1 and one.example.startswith("b-") for one in missing)
-    assert sum(one.real for one in found.kinds) == pytest.approx(1)
+    assert sum(kind.real for kind in found.kinds) == pytest.approx(1)
 
 
 def test_few_conversations_still_have_their_figures() -> None:
@@ -73,14 +75,14 @@ def test_few_conversations_still_have_their_figures() -> None:
 
 def test_one_conversation_beside_another_says_no_more_than_its_figures() -> None:
     found = compared(users("a", 1), users("b", 1, 2))
-    assert all(one.p_value is None and not one.differs for one in found.features)
+    assert all(feature.p_value is None and not feature.differs for feature in found.features)
     assert found.kinds == []
 
 
 def test_the_same_conversations_on_both_sides_are_nothing_to_compare() -> None:
     found = compared(users("a", 40), users("b", 40))
     assert found.finding == f"nothing to compare: {SAME}"
-    assert not any(one.differs for one in found.features)
+    assert not any(feature.differs for feature in found.features)
     assert "in 40 of 40 simulated conversations the user writes exactly what a real user wrote" in found.notes
 
 
@@ -113,10 +115,10 @@ def test_what_came_closer_is_said_on_the_half_that_is_held_back() -> None:
     real = users("b", 120, 2, words=6)
     found = compared(users("c", 60, 3, words=7), real, earlier=users("a", 60, 1, words=25))
     assert found.held_back
-    assert found.real.conversations == len([one for one in real.sides if one.held_back]) < 120
+    assert found.real.conversations == len([side for side in real.sides if side.held_back]) < 120
     change = found.change
     assert change is not None
-    words = next(one for one in change.features if one.key == "words")
+    words = next(feature for feature in change.features if feature.key == "words")
     assert words.direction == "closer"
     assert change.before.features is not None
     assert change.after.high is not None
@@ -129,11 +131,11 @@ def test_what_came_closer_is_said_on_the_half_that_is_held_back() -> None:
 def test_a_feature_that_went_the_other_way_is_farther() -> None:
     found = compared(users("c", 60, 3, words=25), users("b", 120, 2, words=6), earlier=users("a", 60, 1, words=7))
     assert found.change is not None
-    assert {one.key: one.direction for one in found.change.features}["words"] == "farther"
+    assert {feature.key: feature.direction for feature in found.change.features}["words"] == "farther"
 
 
 def test_logs_of_which_nothing_is_held_back_are_refused() -> None:
-    kept = [one for one in users("b", 40).sides if not one.held_back]
+    kept = [side for side in users("b", 40).sides if not side.held_back]
     with pytest.raises(UsageError, match=r"none of its .* conversations is in the held-out half"):
         compared(users("a", 30), Spoken("logs", kept), earlier=users("c", 30, 3))
 

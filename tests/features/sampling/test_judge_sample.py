@@ -159,12 +159,12 @@ def test_labels_of_the_drawn_correct_the_rate_of_all(viva: Viva, options: tuple[
     _, found = newest()
     with Store.open(".vivavoce/vivavoce.db") as store:
         rate = store.calibrations.of_run(store.run("latest").id)[0]
-        likely = {one.attempt.key.sample_id: one.attempt.drawn for one in store.outcomes(rate.grading_id)}
+        likely = {outcome.attempt.key.sample_id: outcome.attempt.drawn for outcome in store.outcomes(rate.grading_id)}
     uneven = len({one and one.probability for one in likely.values()}) > 1
-    for one in rate.labels:
-        drawn = likely[one.sample_id]
+    for label in rate.labels:
+        drawn = likely[label.sample_id]
         assert drawn is not None
-        assert one.drawn == (drawn.probability if uneven else 1.0)
+        assert label.drawn == (drawn.probability if uneven else 1.0)
     assert uneven is (options[0] == "--weight-by")
     assert found.pass_rate == pytest.approx(0.75, abs=0.15)
 

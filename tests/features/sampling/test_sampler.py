@@ -46,16 +46,16 @@ def sampler(
     return found
 
 
-def names(found: Sampler) -> dict[str, tuple[int, int]]:
-    draw = found.draw("0" * 32)
+def names(sampler: Sampler) -> dict[str, tuple[int, int]]:
+    draw = sampler.draw("0" * 32)
     assert draw is not None
-    return {one.name: (one.size, one.drawn) for one in draw.sampling.strata}
+    return {stratum.name: (stratum.size, stratum.drawn) for stratum in draw.sampling.strata}
 
 
 def test_without_anything_to_tell_them_apart_all_are_as_likely() -> None:
     draw = sampler(30).draw("abc")
     assert draw is not None
-    assert {one.probability for one in draw.places.values()} == {0.1}
+    assert {place.probability for place in draw.places.values()} == {0.1}
     assert (draw.sampling.even, draw.sampling.strata[0].name) == (True, "all")
     assert [*draw.places] == sorted(draw.places)
 
@@ -182,13 +182,13 @@ def log(tmp_path: Path) -> Path:
         sample(number, ground_truth="7" if number % 2 else "Answer").model_dump(exclude_none=True)
         for number in range(60)
     )
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "suite.yaml").write_text(SUITE)
     return tmp_path
 
 
 def drawn(run: RunResult) -> list[tuple[str, Any]]:
-    return [(one.attempt.key.sample_id, one.attempt.drawn) for one in run.outcomes()]
+    return [(outcome.attempt.key.sample_id, outcome.attempt.drawn) for outcome in run.outcomes()]
 
 
 def test_a_run_holds_what_was_drawn_and_stores_how(log: Path) -> None:

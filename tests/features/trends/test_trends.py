@@ -32,7 +32,7 @@ def test_means_come_with_interval_counts_and_gate_the_oldest_first(store: Store)
         keep(store, number, says("tone", 1.0), says("goal", mean), reasons=reasons)
     found = trend(store, "shop")
     assert (found.grader, found.target, found.graders, found.targets) == ("goal", None, ["tone", "goal"], ["bot"])
-    assert [(one.run, one.mean, one.gate, one.failed) for one in found.points] == [
+    assert [(point.run, point.mean, point.gate, point.failed) for point in found.points] == [
         ("shop-000", 0.8, 0.75, False),
         ("shop-001", 0.7, 0.75, True),
     ]
@@ -44,8 +44,8 @@ def test_a_change_of_the_target_is_marked_and_the_line_goes_on(store: Store) -> 
     for number in range(6):
         keep(store, number, says("goal", 0.9 if number < 3 else 0.7), spec=SPEC if number < 3 else LARGE)
     points = trend(store, "shop").points
-    assert [[change.kind for change in one.changes] for one in points] == [[], [], [], ["target"], [], []]
-    assert not any(one.breaks for one in points)
+    assert [[change.kind for change in point.changes] for point in points] == [[], [], [], ["target"], [], []]
+    assert not any(point.breaks for point in points)
     assert points[3].step is not None
     assert points[3].step.sure
     assert finding(store) == "goal fell from 0.90 to 0.70 since run shop-003, when the target changed."
@@ -63,14 +63,14 @@ def test_scores_of_other_rules_are_not_joined(store: Store) -> None:
             prints=OTHER_RULES if changed else PRINTS,
         )
     points = trend(store, "shop").points
-    assert [one.breaks for one in points] == [False, False, True, False, False]
+    assert [point.breaks for point in points] == [False, False, True, False, False]
     assert points[2].step is None
     assert [change.sentence for change in points[2].changes] == ["Metric changed: judge judge-1 → judge-2"]
     assert finding(store) == (
         "goal shows no clear change over 3 runs, with no known change: 0.50 before, 0.50 now. "
         "Scores before run shop-002 were graded in a different way and are not compared."
     )
-    assert not any(one.breaks for one in trend(store, "shop", "tone").points)
+    assert not any(point.breaks for point in trend(store, "shop", "tone").points)
 
 
 def test_a_change_while_a_run_broke_is_not_lost(store: Store) -> None:
@@ -78,7 +78,7 @@ def test_a_change_while_a_run_broke_is_not_lost(store: Store) -> None:
     keep(store, 1, says("goal", None), prints=OTHER_RULES)
     keep(store, 2, says("goal", 0.8), prints=OTHER_RULES)
     points = trend(store, "shop").points
-    assert [(one.mean, one.breaks, len(one.changes)) for one in points] == [
+    assert [(point.mean, point.breaks, len(point.changes)) for point in points] == [
         (0.9, False, 0),
         (None, False, 1),
         (0.8, True, 0),
@@ -92,7 +92,7 @@ def test_runs_that_do_not_tell_their_rules_are_not_joined(store: Store) -> None:
     for number in range(2):
         keep(store, number, says("goal", 0.5), prints={})
     points = trend(store, "shop").points
-    assert ([one.breaks for one in points], [one.changes for one in points]) == ([False, True], [[], []])
+    assert ([point.breaks for point in points], [point.changes for point in points]) == ([False, True], [[], []])
     assert "may have been graded in a different way" in finding(store)
 
 
@@ -138,8 +138,8 @@ def test_of_several_targets_one_is_followed(store: Store) -> None:
     for number in (1, 2):
         keep(store, number, says("goal", 0.8, target="a"), says("goal", 0.6, target="b"))
     found = trend(store, "shop")
-    assert (found.target, [one.mean for one in found.points], found.left_out) == ("a", [0.8, 0.8], 1)
-    assert [one.mean for one in trend(store, "shop", target="b").points] == [0.6, 0.6]
+    assert (found.target, [point.mean for point in found.points], found.left_out) == ("a", [0.8, 0.8], 1)
+    assert [point.mean for point in trend(store, "shop", target="b").points] == [0.6, 0.6]
     assert found.targets == ["a", "b", "old"]
 
 
@@ -147,7 +147,7 @@ def test_a_suite_with_one_target_at_a_time_is_followed_through_all_of_them(store
     for number, name in enumerate(("v1", "v1", "v2")):
         keep(store, number, says("goal", 0.8, target=name))
     found = trend(store, "shop")
-    assert ([one.target for one in found.points], found.target) == (["v1", "v1", "v2"], None)
+    assert ([point.target for point in found.points], found.target) == (["v1", "v1", "v2"], None)
     assert [change.sentence for change in found.points[2].changes] == ["Target changed: v1 → v2"]
 
 
@@ -155,7 +155,7 @@ def test_runs_from_before_a_grader_was_added_are_left_out(store: Store) -> None:
     keep(store, 0, says("goal", 0.8), prints={"goal": "g1"})
     keep(store, 1, says("goal", 0.8), says("tone", 0.5))
     found = trend(store, "shop", "tone")
-    assert ([one.run for one in found.points], found.left_out) == (["shop-001"], 1)
+    assert ([point.run for point in found.points], found.left_out) == (["shop-001"], 1)
 
 
 def test_runs_without_a_summary_are_gaps(store: Store) -> None:
@@ -164,7 +164,7 @@ def test_runs_without_a_summary_are_gaps(store: Store) -> None:
     keep(store, 2, status="running")
     with store.claimed("shop-002"):
         points = trend(store, "shop").points
-    assert [(one.mean, one.why_unscored, one.stopped) for one in points[1:]] == [
+    assert [(point.mean, point.why_unscored, point.stopped) for point in points[1:]] == [
         (None, "not graded", "interrupted"),
         (None, "still running", None),
     ]
@@ -180,7 +180,7 @@ def test_the_run_before_the_window_tells_what_changed_at_its_first(store: Store)
     keep(store, 0, says("goal", 0.8))
     keep(store, 1, says("goal", 0.7), spec=LARGE)
     found = trend(store, "shop", limit=1)
-    assert ([one.run for one in found.points], found.earlier, found.left_out) == (["shop-001"], "shop-000", 0)
+    assert ([point.run for point in found.points], found.earlier, found.left_out) == (["shop-001"], "shop-000", 0)
     assert [change.kind for change in found.points[0].changes] == ["target"]
 
 

@@ -77,7 +77,7 @@ async def test_what_came_in_and_what_was_judged_is_known_by_hours_over_several_s
 ) -> None:
     first = await judge(receiver, spool, store, suite, "yes", "sorry", "yes")
     assert (first.total.arrived, first.total.sampled, first.total.judged) == (3, 3, 3)
-    assert [(one.passed, one.scored) for one in first.total.rates.values()] == [(2, 3)]
+    assert [(rate.passed, rate.scored) for rate in first.total.rates.values()] == [(2, 3)]
     half = replace(ONCE, rules=Rules(share=0.0))
     second = await judge(receiver, spool, store, suite, *["yes"] * 5, how=half)
     assert (second.total.arrived, second.total.sampled, second.total.judged) == (8, 3, 3)

@@ -102,7 +102,7 @@ def test_the_page_the_api_and_the_client_say_the_same(empty: Store, url: str) ->
     found = Watched.model_validate_json(get(f"{url}/api/v1/watch?name=a%2Fb&per=day").body)
     with Client(url) as client:
         same = client.watched("a/b", per="day")
-        assert [(one.name, one.verdict) for one in client.watches()] == [("a/b", "pass")]
+        assert [(watch.name, watch.verdict) for watch in client.watches()] == [("a/b", "pass")]
         with pytest.raises(Exception, match="no watch 'c'"):
             client.watched("c")
     assert same.model_copy(update={"at": found.at}) == found

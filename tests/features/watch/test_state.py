@@ -42,8 +42,8 @@ def test_hours_are_added_up_to_days_with_one_interval(store: Store) -> None:
     assert found.periods[0].rates == {}
     days = watched(store, "live", "day", now=NOW)
     assert (len(days.periods), days.total.judged, days.total.rates["polite"].scored) == (30, 24, 21)
-    assert sum(one.judged for one in days.periods) == 24
-    assert all(one.start % 86_400 == 0 for one in days.periods)
+    assert sum(period.judged for period in days.periods) == 24
+    assert all(period.start % 86_400 == 0 for period in days.periods)
 
 
 def test_without_a_score_there_is_no_rate(store: Store) -> None:
@@ -77,7 +77,7 @@ def test_the_watch_that_was_heard_of_last_is_shown_unless_one_is_named(store: St
         watched(store)
     told(store, "one", NOW)
     told(store, "two", NOW + 1, alert=alert("firing"))
-    assert [(one.name, one.verdict) for one in watches(store, NOW)] == [("two", "fail"), ("one", None)]
+    assert [(watch.name, watch.verdict) for watch in watches(store, NOW)] == [("two", "fail"), ("one", None)]
     assert watched(store, now=NOW).name == "two"
     with pytest.raises(UsageError, match="no watch 'on'; did you mean 'one'"):
         watched(store, "on")
@@ -114,8 +114,8 @@ def test_too_few_conversations_are_said_with_how_many_are_needed() -> None:
 
 
 def test_a_budget_is_a_part_of_its_limit() -> None:
-    found = budget_lines(spending(calls=5, max_calls=20, cost=1.5))
-    assert found == [("calls", 0.25, "5 of 20"), ("cost", None, "$1.50")]
+    lines = budget_lines(spending(calls=5, max_calls=20, cost=1.5))
+    assert lines == [("calls", 0.25, "5 of 20"), ("cost", None, "$1.50")]
     assert budget_lines(spending(calls=3, max_calls=0, cost=9.0, max_cost=3.0)) == [
         ("calls", 1.0, "3 of 0"),
         ("cost", 1.0, "$9.00 of $3.00"),

@@ -251,7 +251,7 @@ async def test_while_a_judge_is_down_what_comes_in_waits_for_it(
         await asyncio.wait_for(task, 10)
     assert "the judge answers again" in said
     (run,) = store.runs()
-    failures = [one.scores["safety"].failure for one in store.outcomes(store.grading(run.id).id)]
+    failures = [outcome.scores["safety"].failure for outcome in store.outcomes(store.grading(run.id).id)]
     kinds = Counter(failure.kind for failure in failures if failure is not None)
     assert 10 <= kinds["connection"] < 25
     assert sum(kinds.values()) == 40  # an echo is no verdict

@@ -10,7 +10,7 @@ from vivavoce.metrics.exact.agents import HandoffsMetric, LastAgentMetric, OwnTo
 
 
 def verdicts(metric: HandoffsMetric | OwnToolsMetric, rows: list[Row]) -> list[tuple[str, int | None]]:
-    return [(one.verdict, one.turn) for one in metric.evaluate(rows).findings]
+    return [(finding.verdict, finding.turn) for finding in metric.evaluate(rows).findings]
 
 
 def handed(to: str, **arguments: Any) -> Row:
@@ -21,7 +21,9 @@ def test_a_handoff_that_comes_back_without_work_is_needless() -> None:
     result_ = HandoffsMetric().evaluate(REFUND)
     assert result_.value == pytest.approx(2 / 3)
     assert result_.passed is False
-    assert [(one.verdict, one.turn, one.data["message"]) for one in result_.findings] == [("needless", 0, 1)]
+    assert [(finding.verdict, finding.turn, finding.data["message"]) for finding in result_.findings] == [
+        ("needless", 0, 1)
+    ]
     assert "turn 1: triage hands over to refunds, which hands back without doing anything" in (result_.reason or "")
     assert [one["how"] for one in result_.extra["handoffs"]] == ["call", "call", "stated"]
 

@@ -12,8 +12,8 @@ from vivavoce.errors import UsageError
 from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show, steps_to
 
 
-def verdicts(spec: str | Mapping[str, object], actual: Arguments, wanted: Arguments) -> dict[str, bool]:
-    return ArgumentRule.read(spec).verdicts(actual, wanted)
+def verdicts(spec: str | Mapping[str, object], actual: Arguments, arguments: Arguments) -> dict[str, bool]:
+    return ArgumentRule.read(spec).verdicts(actual, arguments)
 
 
 def test_exact_counts_missing_and_further_arguments() -> None:
@@ -91,9 +91,9 @@ def test_complaints_say_what_was_wanted_and_what_was_got() -> None:
         "code": {"regex": r"\d+"},
         "ids": "unordered",
     }
-    wanted: Arguments = {"note": "late", "sum": 5, "name": "Mia", "code": "1", "ids": [1, 2], "gone": 1}
+    arguments: Arguments = {"note": "late", "sum": 5, "name": "Mia", "code": "1", "ids": [1, 2], "gone": 1}
     actual: Arguments = {"note": "early", "sum": 6, "name": "Max", "code": "x", "ids": [1, 3], "more": None}
-    assert ArgumentRule.read(spec).complaints(actual, wanted) == [
+    assert ArgumentRule.read(spec).complaints(actual, arguments) == [
         'argument "note": wanted text at least 0.8 similar to "late", got "early"',
         'argument "sum": wanted 5 ± 0.01, got 6',
         'argument "name": wanted "Mia" in any case, got "Max"',
@@ -180,8 +180,8 @@ def test_a_key_with_dots_counts_before_the_path() -> None:
     ],
 )
 def test_a_path_that_no_expected_call_has_is_unknown(spec: Mapping[str, object], unknown: list[str]) -> None:
-    wanted: Arguments = {"meta": {"lang": "de"}, "steps": [{"type": "walk"}]}
-    assert ArgumentRule.read(spec).unknown_paths([("plan", wanted)]) == unknown
+    arguments: Arguments = {"meta": {"lang": "de"}, "steps": [{"type": "walk"}]}
+    assert ArgumentRule.read(spec).unknown_paths([("plan", arguments)]) == unknown
     assert ArgumentRule.read(spec).unknown_paths([]) == []
 
 
@@ -232,9 +232,9 @@ def test_what_is_at_an_ignored_path_never_matters(arguments: dict[str, Any], pat
 
 
 def test_a_complaint_about_a_nested_value_names_the_first_difference() -> None:
-    wanted: Arguments = {"flights": [{"no": "A1", "date": "5"}, {"no": "A2", "date": "6"}]}
+    arguments: Arguments = {"flights": [{"no": "A1", "date": "5"}, {"no": "A2", "date": "6"}]}
     actual: Arguments = {"flights": [{"no": "A1", "date": "5"}, {"date": "7", "no": "A2"}]}
-    assert ArgumentRule().complaints(actual, wanted) == ['argument "flights"[1]["date"]: wanted "6", got "7"']
+    assert ArgumentRule().complaints(actual, arguments) == ['argument "flights"[1]["date"]: wanted "6", got "7"']
 
 
 def test_a_long_value_is_shortened_and_stays_one_line() -> None:

@@ -37,7 +37,10 @@ def best_total_by_trial(weights: Weights) -> float:
     if not weights or not weights[0]:
         return 0.0
     wide = weights if len(weights) <= len(weights[0]) else list(zip(*weights, strict=True))
-    return max(sum(wide[r][c] for r, c in enumerate(chosen)) for chosen in permutations(range(len(wide[0])), len(wide)))
+    return max(
+        sum(wide[r][c] for r, c in enumerate(permutation))
+        for permutation in permutations(range(len(wide[0])), len(wide))
+    )
 
 
 def best_ordered_total(weights: Weights) -> float:

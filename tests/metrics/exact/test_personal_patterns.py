@@ -12,7 +12,7 @@ SPELLED = ["bob@example.com", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 0
 
 
 def found(text: str, region: str | None = None) -> list[tuple[str, str]]:
-    return [(one.kind, text[one.start : one.end]) for one in find_personal_data(text, KINDS, region)]
+    return [(datum.kind, text[datum.start : datum.end]) for datum in find_personal_data(text, KINDS, region)]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_number_without_a_country_needs_a_region() -> None:
     ],
 )
 def test_spellings_of_one_datum_have_one_key(one: str, other: str) -> None:
-    keys = {found.key for text in (one, other) for found in find_personal_data(text, KINDS, "US")}
+    keys = {datum.key for text in (one, other) for datum in find_personal_data(text, KINDS, "US")}
     assert len(keys) == 1
 
 
@@ -100,8 +100,8 @@ def test_finds_stand_in_order_and_never_overlap(pieces: list[str]) -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_searched(text: str) -> None:
-    for one in find_personal_data(text, KINDS, "US"):
-        assert 0 <= one.start < one.end <= len(text)
+    for datum in find_personal_data(text, KINDS, "US"):
+        assert 0 <= datum.start < datum.end <= len(text)
 
 
 @given(st.integers(10**15, 10**16 - 1).map(str), st.integers(0, 9))

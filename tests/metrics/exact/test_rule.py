@@ -69,7 +69,7 @@ def test_calls_made_together_are_not_after_each_other() -> None:
         result("a"),
         result("b"),
     ]
-    assert [one.what for one in CAREFUL.evaluate(together).findings] == [
+    assert [finding.what for finding in CAREFUL.evaluate(together).findings] == [
         'refund_order({"order": "A-17"}): no call of look_up with the same order that succeeded before it'
     ]
 
@@ -129,7 +129,7 @@ def test_what_every_conversation_has() -> None:
     rule = RuleMetric(always={"call": "log"})
     missing = rule.evaluate(refund())
     assert (missing.passed, missing.reason) == (False, "no call of log in the conversation")
-    assert [(one.turn, one.evidence) for one in missing.findings] == [(None, ())]
+    assert [(finding.turn, finding.evidence) for finding in missing.findings] == [(None, ())]
     assert rule.evaluate([*refund(), calls(("z", "log", {}))]).passed is True
 
 
@@ -198,10 +198,13 @@ def test_the_rule_is_part_of_the_fingerprint() -> None:
 
 
 def test_it_can_be_made_by_name_and_measure_many(tmp_path: Any) -> None:
-    made = create_metric("rule", never={"call": "refund_order"}, name="no-refund")
+    metric = create_metric("rule", never={"call": "refund_order"}, name="no-refund")
     rows: list[Row] = [{"id": "a", "messages": refund()}, {"id": "b", "messages": refund()[:5]}]
-    summary = vivavoce.evaluate(rows, [made, CAREFUL], store=str(tmp_path / "store.db")).summary
-    assert [(one.name, one.scored, one.mean) for one in summary.graders] == [("no-refund", 2, 0.5), ("careful", 1, 1.0)]
+    summary = vivavoce.evaluate(rows, [metric, CAREFUL], store=str(tmp_path / "store.db")).summary
+    assert [(grader.name, grader.scored, grader.mean) for grader in summary.graders] == [
+        ("no-refund", 2, 0.5),
+        ("careful", 1, 1.0),
+    ]
     with pytest.raises(UsageError, match=r"metric 'rule': never\.wher"):
         create_metric("rule", never={"wher": 1})
 
@@ -345,17 +348,19 @@ def test_an_assistant_that_does_nothing_keeps_no_rule(rule: dict[str, Any], talk
 def test_a_rule_may_name_an_agent_and_a_handoff() -> None:
     silent = RuleMetric(never={"assistant_says": r"\S", "agent": "Triage"}, after={"handoff": "refunds"})
     found = silent.evaluate(REFUND)
-    assert (found.passed, [(one.turn, one.data) for one in found.findings]) == (
+    assert (found.passed, [(finding.turn, finding.data) for finding in found.findings]) == (
         False,
         [(0, {"message": 7, "agent": "triage"})],
     )
     assert RuleMetric(never={"call": "refund_order", "agent": "billing"}).evaluate(REFUND).passed is True
     own = RuleMetric(never={"call": "refund_order", "agent": "triage"}).evaluate(REFUND)
-    assert [(one.evidence[0].text, one.data["message"]) for one in own.findings] == [("c2", 5)]
+    assert [(finding.evidence[0].text, finding.data["message"]) for finding in own.findings] == [("c2", 5)]
     once = RuleMetric(at_most=1, of={"handoff": "refunds", "agent": "triage"}).evaluate(REFUND)
-    assert [(one.what.partition(":")[0], one.evidence) for one in once.findings] == [("handoff to refunds", ())]
+    assert [(finding.what.partition(":")[0], finding.evidence) for finding in once.findings] == [
+        ("handoff to refunds", ())
+    ]
     back = RuleMetric(never={"handoff": ["triage", "human"]}).evaluate(REFUND)
-    assert [one.evidence[0].text for one in back.findings] == ["c1"]
+    assert [finding.evidence[0].text for finding in back.findings] == ["c1"]
 
 
 @pytest.mark.parametrize(

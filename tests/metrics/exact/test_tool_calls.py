@@ -54,8 +54,8 @@ some_calls = st.lists(any_call(), max_size=7)
 some_steps = st.lists(st.lists(any_call(), max_size=3), max_size=4)
 
 
-def signature(made: ToolCall) -> str:
-    return f"{made.name} {json.dumps(made.args, sort_keys=True)}"
+def signature(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.args, sort_keys=True)}"
 
 
 def as_multiset(calls: Sequence[ToolCall]) -> list[str]:

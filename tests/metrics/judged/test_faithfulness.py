@@ -37,13 +37,13 @@ def test_each_turn_counts_once_however_much_is_claimed_in_it() -> None:
     assert result.score == pytest.approx((1 + 0.5 / 3) / 2)
     assert result.passed is False
     assert [turn["turn"] for turn in result.extra["by_turn"]] == [0, 2]
-    assert [one.state for one in result.findings] == ["pass", "fail", "fail", "partial"]
+    assert [finding.state for finding in result.findings] == ["pass", "fail", "fail", "partial"]
     assert [(one.turn, one.verified) for one in result.evidence] == [(0, True), (2, True), (2, True)]
 
 
 def test_a_turn_that_the_judge_counts_from_1_is_kept_from_0() -> None:
     result = FaithfulnessMetric(ScriptedModel([reply(SUPPORTED)])).evaluate(CONVERSATION)
-    assert [one.turn for one in result.findings] == [0]
+    assert [finding.turn for finding in result.findings] == [0]
     assert result.evidence[0].turn == 0
 
 
@@ -101,7 +101,7 @@ def test_pieces_are_joined_turn_by_turn_and_those_without_findings_cost_nothing(
     model = ScriptedModel([reply(SUPPORTED), reply(claim(3, "unsupported"))])
     result = FaithfulnessMetric(model, scope="turn").evaluate(CONVERSATION)
     assert (result.score, len(model.requests)) == (0.5, 2)
-    assert [(one.kind, one.verdict, one.turn) for one in result.findings] == [
+    assert [(finding.kind, finding.verdict, finding.turn) for finding in result.findings] == [
         ("claim", "supported", 0),
         ("claim", "unsupported", 2),
     ]

@@ -40,7 +40,7 @@ def judged(*answers: dict[str, Any], **options: Any) -> MetricResult:
 
 
 def places(result: MetricResult) -> list[tuple[str, int | None, int]]:
-    return [(one.verdict, one.turn, one.data["message"]) for one in result.findings]
+    return [(finding.verdict, finding.turn, finding.data["message"]) for finding in result.findings]
 
 
 def test_both_steps_are_found_with_whose_mistake_and_of_what_kind() -> None:

@@ -84,7 +84,11 @@ def test_calls_and_quotes_are_looked_up_and_what_is_missing_is_named() -> None:
         ("c5", "call", None, False),
     ]
     assert result.details["missing_criteria"] == ["refund told"]
-    others = [(one.kind, one.what, one.state, one.turn) for one in result.findings if one.kind != "criterion"]
+    others = [
+        (finding.kind, finding.what, finding.state, finding.turn)
+        for finding in result.findings
+        if finding.kind != "criterion"
+    ]
     assert others == [("change", "c0: cancel", "pass", 0), ("breach", "cancelled order 8 too", "partial", None)]
 
 

@@ -24,7 +24,7 @@ def reply(*answers: str, evidence: str = "None of your business") -> dict[str, A
 
 
 def verdicts(result: MetricResult) -> dict[str, str]:
-    return {one.data["item"]: one.verdict for one in result.findings}
+    return {finding.data["item"]: finding.verdict for finding in result.findings}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_it_passes_when_all_rules_that_apply_are_kept(answers: tuple[str, str], 
     result = GuidelinesMetric(ScriptedModel([reply(*answers)]), guidelines=RULES).evaluate(CONVERSATION)
     assert (result.score, result.passed) == (score, passed)
     assert verdicts(result) == dict(zip(("rule_1", "rule_2"), answers, strict=True))
-    assert [one.what for one in result.findings] == RULES
+    assert [finding.what for finding in result.findings] == RULES
     assert [(one.turn, one.verified) for one in result.evidence] == [(1, True)]
 
 

@@ -33,7 +33,7 @@ def test_the_score_is_the_share_of_the_facts_that_are_kept(answers: dict[str, st
         CONVERSATION
     )
     assert (result.score, result.passed) == (score, passed)
-    assert [(one.what, one.verdict) for one in result.findings] == list(answers.items())
+    assert [(finding.what, finding.verdict) for finding in result.findings] == list(answers.items())
 
 
 def test_the_question_that_forgot_is_found_in_its_turn() -> None:

@@ -102,7 +102,7 @@ def test_calls_that_are_left_out_cannot_be_judged() -> None:
 def test_each_piece_is_asked_about_its_own_calls() -> None:
     model = ScriptedModel([reply(judged("c0")), reply(judged("c1", needed=False))])
     result = ToolUseMetric(model, scope="turn").evaluate(CONVERSATION)
-    assert (result.score, [(one.what, one.state) for one in result.findings]) == (
+    assert (result.score, [(finding.what, finding.state) for finding in result.findings]) == (
         0.5,
         [("c0", "pass"), ("c1: not needed", "fail")],
     )

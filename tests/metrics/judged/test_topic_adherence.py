@@ -96,8 +96,8 @@ def test_a_verdict_out_of_shape_is_an_error(wrong: dict[str, Any]) -> None:
 def test_pieces_are_counted_together() -> None:
     result = metric(reply(RIGHT), reply(WRONG), reply(LEFT), scope="turn").evaluate(CONVERSATION)
     verdicts = ["answered", "off topic, answered", "not answered"]
-    assert (result.score, [one.verdict for one in result.findings]) == (0.5, verdicts)
-    assert [one.turn for one in result.findings] == [0, 1, 2]
+    assert (result.score, [finding.verdict for finding in result.findings]) == (0.5, verdicts)
+    assert [finding.turn for finding in result.findings] == [0, 1, 2]
 
 
 def test_topics_and_mode_are_checked() -> None:

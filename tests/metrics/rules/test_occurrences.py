@@ -49,10 +49,10 @@ def test_what_lies_before_and_after_is_what_a_look_at_every_moment_finds(
 ) -> None:
     event = Event.model_validate({**kind, "same": same, "within_turns": within_turns})
     all_moments = conversation(steps, late)
-    wanted = [moment for moment in all_moments if event.happens_in(moment)]
-    occurrences = Occurrences(event, wanted, lambda: None)
+    moments = [moment for moment in all_moments if event.happens_in(moment)]
+    occurrences = Occurrences(event, moments, lambda: None)
     for head in (moment for moment in all_moments if moment.call is not None):
-        near = [moment for moment in wanted if event.belongs_to(moment, head)]
+        near = [moment for moment in moments if event.belongs_to(moment, head)]
         assert occurrences.has_before(head) == any(moment.before(head) for moment in near)
         assert occurrences.has_after(head) == any(head.before(moment) for moment in near)
 

@@ -128,8 +128,8 @@ def test_a_plain_amount_is_no_arithmetic(text: str) -> None:
 def test_a_value_is_found_in_json_text(value: Any) -> None:
     text = json.dumps({"b": value})
     ways: list[Any] = [text, json.dumps(text), f"```json\n{text}\n```", [{"b": value}]]
-    for written in ways:
-        there = PossibleArguments({"a": written}).at("a.b")
+    for way in ways:
+        there = PossibleArguments({"a": way}).at("a.b")
         assert there.values == [value]
         assert not there.is_unread
 
@@ -277,14 +277,14 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "written"), [(value, one) for value, forms in SPELLINGS for one in forms])
+@pytest.mark.parametrize(("value", "written"), [(value, form) for value, forms in SPELLINGS for form in forms])
 def test_each_ban_sees_a_code_or_a_day_in_other_spellings(value: str, written: object) -> None:
     assert broken_bans(value, talk(("wire", {"acct": written}))) == [True, True, True]
     demand = RuleMetric(always={"call": "wire", "where": {"acct": value}})
     assert demand.evaluate(talk(("wire", {"acct": written}))).passed is (written == value)
 
 
-@pytest.mark.parametrize(("value", "written"), [(value, one) for value, forms in OTHERS for one in forms])
+@pytest.mark.parametrize(("value", "written"), [(value, form) for value, forms in OTHERS for form in forms])
 def test_no_ban_takes_another_code_or_day_for_the_banned_one(value: str, written: object) -> None:
     assert broken_bans(value, talk(("wire", {"acct": written}))) == [False, False, False]
 

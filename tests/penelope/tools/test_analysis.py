@@ -185,6 +185,6 @@ def test_no_recorded_reply_breaks_a_tool() -> None:
         assert all(isinstance(finding, str) for finding in analysed.output["findings"])
         output = extracted.output
         spans = [one for key in ("times", "quantities", "money", "phones", "urls", "codes") for one in output[key]]
-        assert all(one in text for one in spans)
+        assert all(span in text for span in spans)
     talk = state(*[("Go on", text) for text in texts[:20]])
     assert CompareTurnsTool().begin(talk).execute(first=1, second=20).success

@@ -96,8 +96,8 @@ def test_the_documentation_says_what_when_when_not_and_by_example() -> None:
 
 
 def test_what_is_too_long_is_cut_and_says_so() -> None:
-    kept = ToolResult(success=True, output={"rows": ["é" * (OUTPUT_LIMIT - 20)]})
-    assert cut_result(kept) == kept
+    result = ToolResult(success=True, output={"rows": ["é" * (OUTPUT_LIMIT - 20)]})
+    assert cut_result(result) == result
     end = "… cut after 20,000 characters"
     for output in ("x" * 5_000_000, ["x"] * 1_000_000):
         text = cut_result(ToolResult(success=True, output=output)).output

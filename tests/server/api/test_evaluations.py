@@ -65,7 +65,7 @@ def test_what_is_known_of_a_conversation_is_what_evaluate_takes(
     with Store.open(db) as store:
         scores = next(store.outcomes(run.grading.id)).scores
     assert {name: (one.state, one.value) for name, one in found.items()} == {
-        name: (one.state, one.value) for name, one in scores.items()
+        name: (score.state, score.value) for name, score in scores.items()
     }
     assert [one for one in found.values() if one.state == "scored"], "something in it was measured"
 
@@ -140,7 +140,7 @@ def test_the_same_metrics_have_one_set_and_a_second_look_the_next(server: str) -
     assert sets == [first, first, f"{first}-2", f"{first}-3", f"{first}-2"]
     assert measure(server, "kind", ["repetition"])["grading"] not in sets
     scores = send("GET", f"{server}/api/v1/runs/latest/scores?grading={first}").json()["scores"]
-    assert [one["sample_id"] for one in scores] == ["kind", "a/b"]
+    assert [score["sample_id"] for score in scores] == ["kind", "a/b"]
     shown = send("GET", f"{server}/api/v1/runs/latest?grading={first}").json()["summary"]
     assert (shown["verdict"], shown["stopped"]) == ("inconclusive", "2 of 3 conversations have these scores")
 

@@ -90,13 +90,13 @@ def test_a_suite_of_the_served_folder_is_run_with_news_of_every_turn(server: str
     told = events(server, record.id)
     assert [one.kind for one in told] == ["started", "held", "turn", "turn", "graded", "ended"]
     assert [one.id for one in told] == [1, 2, 3, 4, 5, 6]
-    assert [(said.role, said.text) for said in told[2].messages] == [
+    assert [(message.role, message.text) for message in told[2].messages] == [
         ("user", "Refund, please"),
         ("assistant", "A refund is coming, welcome"),
     ]
     assert [(score.name, score.value) for score in told[4].scores] == [("said", 1.0)]
     assert events(server, record.id, after=4) == told[4:]
-    assert [one.kind for one in events(server, record.id, after=6)] == ["ended"]
+    assert [event.kind for event in events(server, record.id, after=6)] == ["ended"]
     assert events(server, record.id, after=99)[-1].kind == "ended"
 
 
@@ -286,7 +286,7 @@ def test_a_test_that_its_target_passes_is_kept_like_any_run(store: Store, worksp
         assert ('policy: "Refunds need an order."\n' in body["messages"][-1]["content"]) is not bool(body.get("tools"))
         assert ("Refunds need" in json.dumps(body)) is not bool(body.get("tools"))
     assert [one.kind for one in told] == ["started", "held", "turn", "graded", "ended"]
-    assert [said.text for said in told[2].messages] == ["Refund, please", "A refund is coming, welcome"]
+    assert [message.text for message in told[2].messages] == ["Refund, please", "A refund is coming, welcome"]
     assert {score.name: score.value for score in told[3].scores} == {"goal": 1.0, "target": 1.0}
     assert told[-1].job is not None
     assert (told[-1].job.status, told[-1].job.verdict) == ("finished", "pass")

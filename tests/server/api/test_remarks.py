@@ -28,7 +28,7 @@ def test_a_run_is_given_a_title_notes_and_tags_and_who_did_is_noted(store: Store
         assert (removed.json()["title"], removed.json()["notes"]) == (None, "Better.\n<b>Much</b>")
         reader = {"authorization": f"Bearer {store.tokens.create('bo', 'read')[1]}"}
         assert send("PATCH", f"{url}/api/v1/runs/latest", b'{"title": "x"}', {**reader, **JSON}).status == 403
-    last, first, *_ = [one for one in store.audit.entries().entries if one.action == "run.remark"]
+    last, first, *_ = [entry for entry in store.audit.entries().entries if entry.action == "run.remark"]
     assert (first.actor, first.subject) == ("ida", run.id)
     assert first.detail == {"title": "The new prompt", "notes": "Better.\n<b>Much</b>", "tags": ["prompt", "v2"]}
     assert last.detail == {"title": None, "tags": None}
@@ -39,10 +39,10 @@ def test_a_run_that_goes_on_keeps_what_is_said_of_it(store: Store) -> None:
     with serving(store) as url, Client(url) as client:
         assert client.remark(run.id, title="Mine", tags=["a,b"]).tags == ["a,b"]
         store.update_run(run.model_copy(update={"status": "interrupted"}))
-        found = client.run(run.id)
+        stored_run = client.run(run.id)
         with pytest.raises(UsageError, match="at most 200"):
             client.remark(run.id, title="x" * 201)
-    assert (found.run.title, found.run.tags, found.run.status) == ("Mine", ["a,b"], "interrupted")
+    assert (stored_run.run.title, stored_run.run.tags, stored_run.run.status) == ("Mine", ["a,b"], "interrupted")
 
 
 @pytest.mark.parametrize("body", ['{"title": 3}', '{"titel": "x"}', '{"tags": "x"}', '{"tags": ["%s"]}' % ("x" * 61)])

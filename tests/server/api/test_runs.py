@@ -36,13 +36,13 @@ def test_a_run_is_found_by_any_of_its_names(server: str, store: Store) -> None:
 def test_samples_are_filtered_and_come_in_pages(server: str) -> None:
     url = f"{server}/api/v1/runs/latest/samples"
     first = CountedSamples.model_validate_json(get(f"{url}?limit=2&sort=worst").body)
-    assert ([one.sample_id for one in first.samples], first.matches) == (["broken", "a/b"], 3)
+    assert ([sample.sample_id for sample in first.samples], first.matches) == (["broken", "a/b"], 3)
     rest = CountedSamples.model_validate_json(get(f"{url}?limit=2&sort=worst&after={first.next}").body)
-    assert ([one.sample_id for one in rest.samples], rest.next, rest.matches) == (["kind"], None, None)
+    assert ([sample.sample_id for sample in rest.samples], rest.next, rest.matches) == (["kind"], None, None)
     found = CountedSamples.model_validate_json(get(f"{url}?filter=tag:short%20said%3E0.5").body)
-    assert [one.sample_id for one in found.samples] == ["kind"]
+    assert [sample.sample_id for sample in found.samples] == ["kind"]
     broken = CountedSamples.model_validate_json(get(f"{server}/api/v1/runs/latest/errors").body)
-    assert [one.failure and one.failure.blame for one in broken.samples] == ["target"]
+    assert [sample.failure and sample.failure.blame for sample in broken.samples] == ["target"]
 
 
 def test_a_conversation_comes_as_the_store_has_it(server: str, store: Store) -> None:
@@ -54,7 +54,9 @@ def test_a_conversation_comes_as_the_store_has_it(server: str, store: Store) -> 
 
 def test_a_run_compared_with_itself_has_no_flips(server: str) -> None:
     comparison = Comparison.model_validate_json(get(f"{server}/api/v1/comparisons?a=latest&b=latest").body)
-    assert [(one.n, one.difference, one.worsened) for one in comparison.targets[0].graders] == [(2, 0.0, [])]
+    assert [(grader.n, grader.difference, grader.worsened) for grader in comparison.targets[0].graders] == [
+        (2, 0.0, [])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_the_metrics_are_listed_with_what_they_measure(server: str) -> None:
     lines = {one["name"]: one for one in get(f"{server}/api/v1/metrics").json()}
     assert lines["goal_achievement"]["judged"]
     assert not lines["turn_count"]["judged"]
-    assert all(one["line"] for one in lines.values())
+    assert all(line["line"] for line in lines.values())
 
 
 def test_the_description_is_of_the_records_of_the_library(server: str) -> None:

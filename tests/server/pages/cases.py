@@ -36,7 +36,7 @@ def keep(
     store.add_run(run)
     store.add_grading(grading)
     asyncio.run(_write(store, grading, outcomes))
-    broken = sum(one.attempt.failure is not None for one in outcomes)
+    broken = sum(outcome.attempt.failure is not None for outcome in outcomes)
     summary = summarise(tally(store.scores(grading.id)), attempts=len(outcomes), failed=broken)
     found = {"summary": summary.model_dump(mode="json"), "finished_at": at + 10}
     store.update_grading(grading.model_copy(update=found))
@@ -45,8 +45,8 @@ def keep(
 
 async def _write(store: Store, grading: Grading, outcomes: Sequence[Outcome]) -> None:
     async with store.writer(grading.run_id, grading.id, {}) as writer:
-        for one in outcomes:
-            await writer.put(one)
+        for outcome in outcomes:
+            await writer.put(outcome)
 
 
 def outcome(
@@ -74,7 +74,7 @@ def outcome(
 
 def turn(index: int, asked: str, *answers: AnyMessage | str, **more: Any) -> Turn:
     """Return a turn."""
-    said = [AIMessage(content=one) if isinstance(one, str) else one for one in answers]
+    said = [AIMessage(content=answer) if isinstance(answer, str) else answer for answer in answers]
     return Turn(index=index, messages=[HumanMessage(content=asked), *said], **more)
 
 
@@ -102,7 +102,7 @@ def everywhere(text: str) -> Outcome:
     )
     failure = Failure(blame="judge", kind=text, message=text, exception=text, evidence=text)
     more: dict[str, Any] = {"reason": text, "submission": text, "raw": text, "findings": seen, "extra": {text: text}}
-    told = Score(turn=0, value=0.5, ground_truth=text, **more)
+    score = Score(turn=0, value=0.5, ground_truth=text, **more)
     step = kept_step(text, text, refused=True)
     test = kept_test(
         target_passed=False,
@@ -120,7 +120,7 @@ def everywhere(text: str) -> Outcome:
     grounded = AIMessage(content=text, retrieval_context=[text, {text: text}])
     one = turn(0, text, *called(text, text, text), grounded, usage=Usage(input_tokens=3, calls=1), failure=failure)
     grades = {
-        text: Score(value=0.25, turns=(told,), settings={text: text}, **more),
+        text: Score(value=0.25, turns=(score,), settings={text: text}, **more),
         f"{text}!": failed(failure.model_copy(update={"message": f"{text}?"})),
         "whole": Score(value=0.0, reason=text, other_evidence=(found, lost)),
     }

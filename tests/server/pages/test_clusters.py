@@ -93,10 +93,10 @@ def test_hostile_texts_stay_text(empty: Store, url: str) -> None:
 def test_the_api_and_the_page_read_the_same(empty: Store, url: str) -> None:
     kept(empty, ["no refund"] * 2 + ["no names"])
     found = Clusters.model_validate_json(get(f"{url}/api/v1/runs/latest/clusters").body)
-    assert [one.conversations for one in found.clusters] == [2, 1, 1]
-    assert titles(shown(url, "/runs/run-1/clusters")) == [f"c-{one.id}" for one in found.clusters]
+    assert [cluster.conversations for cluster in found.clusters] == [2, 1, 1]
+    assert titles(shown(url, "/runs/run-1/clusters")) == [f"c-{cluster.id}" for cluster in found.clusters]
     only = Clusters.model_validate_json(get(f"{url}/api/v1/runs/latest/clusters?grader=goal").body)
-    assert [one.kind for one in only.clusters] == ["expectation", "expectation"]
+    assert [cluster.kind for cluster in only.clusters] == ["expectation", "expectation"]
 
 
 def naming(*names: str) -> LoopbackServer:
@@ -128,7 +128,7 @@ def test_a_judge_names_clusters_when_asked_and_never_on_reading(empty: Store) ->
             assert titles(page) == before
             assert "Refund <b>refused</b>" in shown(url, "/runs/run-1/clusters").text
             found = Clusters.model_validate_json(get(f"{url}/api/v1/runs/run-1/clusters").body)
-            assert [one.name for one in found.clusters] == ["Refund <b>refused</b>", None, None]
+            assert [cluster.name for cluster in found.clusters] == ["Refund <b>refused</b>", None, None]
             assert found.naming is not None
             assert found.naming.usage is not None
             assert found.naming.usage.calls == 1
@@ -152,7 +152,7 @@ def test_the_api_has_clusters_named_by_whom_may_start_jobs_and_judges_that_are_a
             other = send("POST", place, {"judge": "openai:other"}, writer)
             assert (other.status, "cannot use the judge 'openai:other'" in other.text) == (422, True)
             found = Clusters.model_validate_json(send("POST", place, {"judge": name}, writer).body)
-            assert [one.name for one in found.clusters] == ["refused", "broken bot"]
+            assert [cluster.name for cluster in found.clusters] == ["refused", "broken bot"]
     with serving(empty) as url:
         none = send("POST", f"{url}/api/v1/runs/run-1/clusters/names", {})
         assert (none.status, "start the server with --judge MODEL" in none.text) == (422, True)

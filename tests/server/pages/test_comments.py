@@ -52,7 +52,7 @@ def actions(url: str) -> list[str]:
 
 
 def test_a_comment_on_a_turn_stands_beside_it_and_leads_to_turns(url: str, store: Store) -> None:
-    (second,) = [one for one in actions(url) if "turn=2" in one]
+    (second,) = [action for action in actions(url) if "turn=2" in action]
     answer = post(url, second, text="odd,\r\nsee #t1 and #t9")
     (kept,) = store.comments.of("run-1", KEY)
     assert (kept.author, kept.turn, kept.text) == (ME, 1, "odd,\nsee #t1 and #t9")
@@ -63,7 +63,7 @@ def test_a_comment_on_a_turn_stands_beside_it_and_leads_to_turns(url: str, store
 
 
 def test_a_comment_on_the_conversation_stands_below_it(url: str, store: Store) -> None:
-    (whole,) = [one for one in actions(url) if "turn=" not in one]
+    (whole,) = [action for action in actions(url) if "turn=" not in action]
     post(url, whole, text="all in all")
     (kept,) = store.comments.of("run-1", KEY)
     assert kept.turn is None

@@ -77,8 +77,8 @@ def test_evidence_is_marked_where_it_stands_and_leads_to_its_mark_and_back(empty
     keep(empty, [outcome("kind", turns, {"goal": judged()})])
     page = read(url, "/runs/run-1/samples/kind")
     marks = [found for tag, found in page.tags if tag == "mark"]
-    assert list(dict.fromkeys(found["class"] for found in marks)) == ["ev met", "ev src", "ev bad"]
-    places = {found["id"] for found in marks if "id" in found}
+    assert list(dict.fromkeys(mark["class"] for mark in marks)) == ["ev met", "ev src", "ev bad"]
+    places = {mark["id"] for mark in marks if "id" in mark}
     assert places == {"ev-a", "ev-b", "ev-c"}
     assert {f"#{place}" for place in places} <= set(page.having("href"))
     assert page.having("href").count("#m0") >= 3
@@ -160,7 +160,9 @@ def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) 
 
 def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: str) -> None:
     scores = [0.0, 1.0, 1.0, 1.0, 0.5, 1.0]
-    found = [outcome(f"s{i}", [turn(0, "a")], {"goal": Score(value=one)}, position=i) for i, one in enumerate(scores)]
+    found = [
+        outcome(f"s{i}", [turn(0, "a")], {"goal": Score(value=score)}, position=i) for i, score in enumerate(scores)
+    ]
     found[5] = outcome("s5", [turn(0, "a")], {"goal": failed(BROKEN)}, position=5, failure=BROKEN)
     keep(empty, found)
 
@@ -176,7 +178,7 @@ def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: 
 
 def test_the_neighbours_of_a_filtered_list_are_those_it_shows(empty: Store, url: str) -> None:
     scores = [0.9, 0.1, 0.5, 1.0, 0.3]
-    keep(empty, [outcome(f"s{i}", grades={"goal": Score(value=one)}, position=i) for i, one in enumerate(scores)])
+    keep(empty, [outcome(f"s{i}", grades={"goal": Score(value=score)}, position=i) for i, score in enumerate(scores)])
     rows = [
         one["href"] for _, one in read(url, "/runs/run-1?filter=goal<0.8&sort=goal").tags if one.get("class") == "row"
     ]
@@ -345,7 +347,7 @@ def test_what_was_retrieved_stands_before_the_answer_with_its_evidence(empty: St
     text = get(f"{url}/runs/run-1/samples/asked").text
     page = Elements(text)
     folds = [found for tag, found in page.tags if tag == "details" and "retrieved" in found.get("class", "")]
-    assert ["open" in one for one in folds] == [True, False]
+    assert ["open" in fold for fold in folds] == [True, False]
     assert page.text.index("Parcels take 5 days") < page.text.index("It takes 3 days.")
     assert "&lt;b&gt;Refunds" in text
     assert [found["class"] for tag, found in page.tags if tag == "mark"] == ["ev src"]
@@ -372,7 +374,7 @@ def test_changes_of_the_state_are_a_table(empty: Store, url: str) -> None:
 
 def test_several_agents_are_named_and_their_handoffs_stand_between_them(empty: Store, url: str) -> None:
     _, turns = split_turns(read_messages(REFUND))
-    keep(empty, [outcome("team", [Turn(index=at, messages=one) for at, one in enumerate(turns)])])
+    keep(empty, [outcome("team", [Turn(index=at, messages=turn) for at, turn in enumerate(turns)])])
     page = read(url, "/runs/run-1/samples/team")
     assert page.text.count("handoff") == 3
     for words in ("handoff triage → to refunds refunds transfer_to_triage", "triage I hand you over. handoff triage"):

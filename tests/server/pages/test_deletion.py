@@ -13,7 +13,7 @@ def test_one_more_question_is_asked_before_a_run_is_deleted(server: str, store: 
     assert len(store.runs()) == 1
     reply = submit(f"{server}/runs/{run}/delete", fields(page))
     assert (reply.status, reply.headers["location"], store.runs()) == (303, "/", [])
-    assert [one.action for one in store.audit.entries().entries] == ["run.delete"]
+    assert [entry.action for entry in store.audit.entries().entries] == ["run.delete"]
 
 
 def test_a_run_that_is_being_worked_on_is_kept(server: str, store: Store) -> None:

@@ -67,13 +67,13 @@ def url(kept: Path) -> Iterator[str]:
         yield base
 
 
-def run(kept: Path, model: str, *texts: str, scope: str = "conversation", **options: Any) -> None:
+def run(path: Path, model: str, *texts: str, scope: str = "conversation", **options: Any) -> None:
     """Judge one recorded conversation in which the assistant says these texts, a turn each."""
     messages = [each for text in texts for each in ({"role": "user", "content": "go on"}, _said(text))]
     row = json.dumps({"id": "a b", "messages": messages})
-    (kept.parent / "talks.jsonl").write_text(f"{row}\n")
-    (kept.parent / "suite.yaml").write_text(SUITE.format(model=model, scope=scope))
-    run_suite(kept.parent / "suite.yaml", RunOptions(**options), store=str(kept))
+    (path.parent / "talks.jsonl").write_text(f"{row}\n")
+    (path.parent / "suite.yaml").write_text(SUITE.format(model=model, scope=scope))
+    run_suite(path.parent / "suite.yaml", RunOptions(**options), store=str(path))
 
 
 def _said(text: str) -> dict[str, str]:

@@ -67,8 +67,8 @@ def test_the_page_of_a_demo_looks_again_while_it_runs_and_says_when_it_failed(
     get_job = Jobs.get
 
     def unfinished(self: Jobs, job_id: str) -> Job:
-        found = get_job(self, job_id)
-        return Job(found.record.model_copy(update={"status": status}), lambda _: None)
+        job = get_job(self, job_id)
+        return Job(job.record.model_copy(update={"status": status}), lambda _: None)
 
     monkeypatch.setattr(Jobs, "get", unfinished)
     reply = get(url + page)

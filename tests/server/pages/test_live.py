@@ -29,8 +29,8 @@ def test_those_that_are_held_have_a_place_before_those_that_are_over(monkeypatch
     monkeypatch.setattr(module, "PLACES", 3)
     begun = [news("held", name) for name in "abcde"]
     over = [news("graded", name, id=number) for number, name in enumerate("dab", 6)]
-    assert [one.name for one in conversations([*begun, *over], "r", None)] == ["b", "c", "e"]
-    assert [one.name for one in conversations(begun, "r", None)] == ["a", "b", "c"]
+    assert [conversation.name for conversation in conversations([*begun, *over], "r", None)] == ["b", "c", "e"]
+    assert [conversation.name for conversation in conversations(begun, "r", None)] == ["a", "b", "c"]
 
 
 def test_a_call_is_shown_where_nothing_is_said() -> None:

@@ -13,13 +13,17 @@ def test_the_form_of_a_run_page_changes_title_notes_and_tags(server: str, store:
     given = {"title": "<i>Two</i>", "notes": "First line\nsecond", "tags": "v2, slow one,, v2"}
     done = submit(f"{server}/runs/{run}/remarks", {**fields(page), **given})
     assert (done.status, done.headers["location"]) == (303, f"/runs/{run}")
-    held = store.run(run)
-    assert (held.title, held.notes, held.tags) == ("<i>Two</i>", "First line\nsecond", ["v2", "slow one"])
-    shown = Elements(get(f"{server}/runs/{run}").text)
-    assert "<i>Two</i> a run of refunds" in shown.text
-    assert "First line second" in shown.text
-    assert "v2, slow one" in shown.having("value")
-    assert "/?tag=slow%20one" in shown.having("href")
+    stored_run = store.run(run)
+    assert (stored_run.title, stored_run.notes, stored_run.tags) == (
+        "<i>Two</i>",
+        "First line\nsecond",
+        ["v2", "slow one"],
+    )
+    elements = Elements(get(f"{server}/runs/{run}").text)
+    assert "<i>Two</i> a run of refunds" in elements.text
+    assert "First line second" in elements.text
+    assert "v2, slow one" in elements.having("value")
+    assert "/?tag=slow%20one" in elements.having("href")
     listed = Elements(get(f"{server}/?tag=slow+one").text)
     assert "<i>Two</i> refunds" in listed.text
     assert "tagged v2, slow one" in listed.text

@@ -87,7 +87,7 @@ def test_a_big_run_comes_in_pages_that_weigh_little(empty: Store, url: str) -> N
 
 def test_a_column_sorts_both_ways(empty: Store, url: str) -> None:
     scores = {"a": 0.5, "b": 1.0, "c": 0.0}
-    keep(empty, [outcome(name, [turn(0, "x")], {"goal": Score(value=one)}) for name, one in scores.items()])
+    keep(empty, [outcome(name, [turn(0, "x")], {"goal": Score(value=score)}) for name, score in scores.items()])
     assert names(Elements(get(f"{url}/runs/run-1?sort=goal").text)) == ["c", "a", "b"]
     assert names(Elements(get(f"{url}/runs/run-1?sort=-goal").text)) == ["b", "a", "c"]
 
@@ -287,7 +287,7 @@ def test_scores_and_costs_are_drawn_with_their_numbers_in_words(empty: Store, ur
     labels = Elements(get(f"{url}/runs/run-1").text).having("aria-label")
     assert "goal: 1 from 0.50 to 0.60, 1 from 0.90 to 1.00" in labels
     assert "Cost: 1 from $0.25 to $0.28, 1 from $0.47 to $0.50" in labels
-    assert any(one.startswith("Tokens: 1 from 1,000") for one in labels)
+    assert any(label.startswith("Tokens: 1 from 1,000") for label in labels)
 
 
 def test_labels_of_people_and_how_far_they_agree_stand_below_the_metrics(empty: Store, url: str) -> None:

@@ -95,8 +95,8 @@ class Spreading(Runnable):
 
 
 def test_a_program_that_is_ended_in_a_task_of_the_framework_ends_no_run(suite: Path, tmp_path: Path) -> None:
-    given = Spreading(_ends_the_program)
-    result = run_suite(suite, RunOptions(), target=given, store=tmp_path / "store.db")
+    spreading = Spreading(_ends_the_program)
+    result = run_suite(suite, RunOptions(), target=spreading, store=tmp_path / "store.db")
     assert result.exit_code == 3
     with Store.open(tmp_path / "store.db") as store:
         [attempt] = store.attempts(result.run.id)
@@ -234,14 +234,14 @@ def test_a_suite_names_an_object_as_it_names_a_function(suite: Path, tmp_path: P
 
 
 async def test_python_gives_an_object_as_it_is(suite: Path, tmp_path: Path) -> None:
-    given = Runnable(said)
-    result = await arun_suite(suite, target=given, store=tmp_path / "store.db")
+    runnable = Runnable(said)
+    result = await arun_suite(suite, target=runnable, store=tmp_path / "store.db")
     assert result.exit_code == 0
 
 
 def test_a_tester_takes_an_object_as_it_is() -> None:
-    given = Runnable(said)
-    result = agent(player(), judge(True)).execute_test(given, goal="Learn")
+    runnable = Runnable(said)
+    result = agent(player(), judge(True)).execute_test(runnable, goal="Learn")
     assert [message.text for message in result.conversation.messages] == ["question 1", "1 said"]
 
 
