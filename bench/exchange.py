@@ -14,9 +14,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.format import Loss, format_named
-from vivavoce.exchange.reading import read
+from vivavoce.conversations.format import Loss, format_named
+from vivavoce.conversations.reading import read
+from vivavoce.features.formats.conversion import convert
 
 TRACES = 5_000
 """Conversations of a question and an answer in the file of each format."""

@@ -27,13 +27,12 @@ from server.live import Reply, get, send, serving
 from server.pages.test_sign_in import fields, submit
 from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
+from vivavoce.conversations.format import Loss, Member, Place
 from vivavoce.errors import GraderFault, SuiteFault
-from vivavoce.exchange.format import Loss, Place
-from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.spans import flat
-from vivavoce.exchange.steps import Step
-from vivavoce.exchange.traced import Line, Lines, assembled
 from vivavoce.features.clusters.cache import ClusterCache
+from vivavoce.features.formats.spans import flat
+from vivavoce.features.formats.steps import Step
+from vivavoce.features.formats.traced import Line, Lines, assembled
 from vivavoce.features.watch import intake
 from vivavoce.features.watch.intake import Arrival, Refused, Taken, taken, unpacked
 from vivavoce.features.watch.settling import Rules, begin

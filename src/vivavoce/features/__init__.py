@@ -145,5 +145,47 @@ FEATURES: Mapping[str, Feature] = {
             "wandb": "wandb:publish",
         },
     ),
+    "formats": Feature(
+        "vivavoce.features.formats",
+        commands={
+            "convert": Command(
+                "Convert conversations from one format to another.", "command:command", panel="Data", before="dataset"
+            )
+        },
+        formats={
+            "openai": "openai_chat:FORMAT",
+            "otel": "otel:FORMAT",
+            "openinference": "phoenix:FORMAT",
+            "langfuse": "langfuse:FORMAT",
+            "langsmith": "langsmith:FORMAT",
+            "langchain": "langchain:FORMAT",
+            "openai-responses": "openai_responses:FORMAT",
+            "openai-agents": "openai_agents:FORMAT",
+            "openai-agents-traces": "openai_traces:FORMAT",
+            "anthropic": "anthropic:FORMAT",
+            "vercel": "vercel:FORMAT",
+            "gemini": "gemini:FORMAT",
+            "google-adk": "google_adk:FORMAT",
+            "pydantic-ai": "pydantic_ai:FORMAT",
+            "sharegpt": "sharegpt:FORMAT",
+            "ragas": "ragas:FORMAT",
+            "deepeval": "deepeval:FORMAT",
+            "promptfoo": "promptfoo:FORMAT",
+            "letta-evals": "letta_evals:FORMAT",
+            "openai-tuning": "openai_tuning:TUNING",
+            "openai-preference": "openai_tuning:PREFERENCE",
+            "anthropic-tuning": "anthropic_tuning:FORMAT",
+            "gemini-tuning": "gemini_tuning:TUNING",
+            "gemini-preference": "gemini_tuning:PREFERENCE",
+            "atif": "atif:FORMAT",
+            "letta": "letta:FORMAT",
+            "autogen": "autogen:FORMAT",
+            "inspect": "inspect_log:FORMAT",
+            "crewai": "crewai:FORMAT",
+            "livekit": "livekit:FORMAT",
+            "pipecat": "pipecat:FORMAT",
+            "tau": "tau:FORMAT",
+        },
+    ),
 }
 """The features by name, in the order in which they are asked."""

@@ -18,10 +18,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.conversations.format import Loss, Member, Place, Row
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.exchange.format import Loss, Place, Row
-from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.spans import read_members
+from vivavoce.features.formats.spans import read_members
 from vivavoce.features.trends.trends import trend
 from vivavoce.features.watch import handing, settling, watch
 from vivavoce.features.watch.handing import Period
