@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from features.formats.translation import read_values
 from vivavoce.conversation import split_turns
 from vivavoce.conversations.format import format_named
-from vivavoce.conversations.messages_of_formats import text_of
+from vivavoce.conversations.shapes import text_of
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.extractors import View, build_extractor
 from vivavoce.messages import AnyMessage, read_messages

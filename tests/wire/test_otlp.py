@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from vivavoce.conversations.format import Loss, Place, Record
-from vivavoce.features.formats.spans import members
+from vivavoce.features.formats.otel import members
 from vivavoce.wire.otlp import DEEPEST, BrokenProtobuf, decode
 
 HERE = Place(Path("request"), 1)

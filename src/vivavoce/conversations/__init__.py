@@ -1,6 +1,1 @@
-"""Conversations in and out: readers and writers of formats, one file each, with a report of what was lost.
-
-    from vivavoce.exchange import Loss, read, write
-
-`formats` has their names, `conversations` what formats of messages have in common, `records` how files are read.
-"""
+"""Conversations in files and in memory: our own rows, tables of messages, and the registry of all other formats."""

@@ -13,8 +13,18 @@ from typing import Any, cast
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.conversations.format import Format, Loss, Member, Place, Record, Row
 from vivavoce.conversations.grouping import Group, grouped
-from vivavoce.conversations.messages_of_formats import Message, set_aside, text_of
-from vivavoce.conversations.shapes import fields_in, filled, number_in, objects_in, text_in, time_in, tool_call
+from vivavoce.conversations.shapes import (
+    Message,
+    fields_in,
+    filled,
+    number_in,
+    objects_in,
+    set_aside,
+    text_in,
+    text_of,
+    time_in,
+    tool_call,
+)
 from vivavoce.errors import Problem, UsageError, did_you_mean
 
 _USERS = (

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vivavoce.conversations.format import Row
-from vivavoce.conversations.messages_of_formats import Message, text_of
-from vivavoce.conversations.shapes import arguments_of, fields_in, name_of
+from vivavoce.conversations.shapes import Message, arguments_of, fields_in, name_of, text_of
 
 TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}
 """The type of the message of each role."""

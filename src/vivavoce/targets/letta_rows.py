@@ -14,13 +14,17 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import Between, Message, Unreadable, set_aside, text_of
 from vivavoce.conversations.shapes import (
+    Between,
+    Message,
+    Unreadable,
     did_fail,
     fields_in,
     objects_in,
+    set_aside,
     state_outcome,
     text_in,
+    text_of,
     time_in,
     tool_call,
     without,

@@ -12,8 +12,8 @@ from cli.conftest import Viva
 from features.formats.translation import back_and_forth, read_values
 from vivavoce.conversations.format import Loss, Place, Record
 from vivavoce.errors import UsageError
+from vivavoce.features.formats.conversion import translate
 from vivavoce.features.formats.deepeval import FORMAT
-from vivavoce.features.formats.suites import translate
 
 TOOL = {"name": "greet", "input_parameters": {"name": "Ada"}, "output": "ok"}
 CASE: dict[str, Any] = {

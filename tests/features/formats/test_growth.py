@@ -11,12 +11,10 @@ import pytest
 from features.formats.growth import is_linear
 from vivavoce.conversations.format import Loss, Member, Place, Record
 from vivavoce.conversations.grouping import grouped
-from vivavoce.conversations.messages_of_formats import set_aside
-from vivavoce.conversations.shapes import tool_call
-from vivavoce.features.formats.agents import name_agents
-from vivavoce.features.formats.spans import MAX_NAME_CHARS, flat, read
+from vivavoce.conversations.shapes import set_aside, tool_call
+from vivavoce.features.formats.otel import MAX_NAME_CHARS, flat, read
 from vivavoce.features.formats.steps import STEP, Step, StepTree, hand_down
-from vivavoce.features.formats.traced import MAX_COPIES, MAX_LINES, Line, Lines, assembled
+from vivavoce.features.formats.traced import MAX_COPIES, MAX_LINES, Line, Lines, assembled, name_agents
 
 Shape = Callable[[int], list[Step]]
 

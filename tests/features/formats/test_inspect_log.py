@@ -19,7 +19,7 @@ from features.formats.translation import read_values
 from vivavoce.conversations.format import Loss
 from vivavoce.conversations.reading import detect, read
 from vivavoce.errors import MissingExtra
-from vivavoce.features.formats import zipped
+from vivavoce.features.formats import inspect_log
 from vivavoce.features.formats.inspect_log import FORMAT
 
 SAMPLE: dict[str, Any] = {
@@ -207,7 +207,7 @@ def test_a_damaged_sample_is_told(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unfolds_without_end_is_not_unfolded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zipped, "_LARGEST", 1000)
+    monkeypatch.setattr(inspect_log, "_LARGEST", 1000)
     path = _eval(tmp_path / "log.eval", {f"samples/{n}.json": " " * 900_000 for n in range(3)})
     assert "more than any log does" in _broken(path)[0]
     assert (

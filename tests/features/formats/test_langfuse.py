@@ -16,8 +16,8 @@ from langfuse.api.core.pydantic_utilities import parse_obj_as
 
 from features.formats.translation import read_values
 from vivavoce.conversations.format import Loss
-from vivavoce.conversations.messages_of_formats import text_of
 from vivavoce.conversations.reading import detect, read
+from vivavoce.conversations.shapes import text_of
 from vivavoce.features.formats.langfuse import FORMAT
 
 Json = dict[str, Any]

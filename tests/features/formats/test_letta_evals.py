@@ -12,7 +12,7 @@ from vivavoce import run_suite
 from vivavoce.conversations.format import Loss
 from vivavoce.conversations.reading import detect, read
 from vivavoce.errors import UsageError
-from vivavoce.features.formats.letta_evals import FORMAT
+from vivavoce.features.formats.letta import EVALS
 from vivavoce.samples.rows import check_samples, read_samples
 from vivavoce.targets.letta_rows import letta_turns, read_letta
 
@@ -57,7 +57,7 @@ def folder_of(place: Path, *rows: Any, name: str = "openai-gpt-5-mini.jsonl", sa
 
 def rows_of(file: Path) -> tuple[list[dict[str, Any]], list[str]]:
     loss = Loss()
-    return [row for _, row in read(file, FORMAT, loss)], list(loss.lines())
+    return [row for _, row in read(file, EVALS, loss)], list(loss.lines())
 
 
 def test_a_result_is_a_conversation_with_what_its_sample_knows(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from features.formats.translation import back_and_forth, read_values
 from vivavoce.conversations.objects import conversation_of
-from vivavoce.features.formats.openai_responses import FORMAT
+from vivavoce.features.formats.openai import RESPONSES
 
 texts = st.text()
 ids = st.sampled_from(["a", "b", "c"])
@@ -65,7 +65,7 @@ items: st.SearchStrategy[Any] = st.one_of(
 @given(st.lists(items, max_size=6), st.sampled_from([{}, {"instructions": "Be kind."}]))
 def test_what_is_read_is_written_as_it_was(listed: list[Any], beside: dict[str, Any]) -> None:
     request = {"input": [{"role": "user", "content": "Hi."}, *listed], **beside}
-    assert back_and_forth(FORMAT, [request]) == [request]
+    assert back_and_forth(RESPONSES, [request]) == [request]
 
 
 def plain(message: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def answer(text: str) -> dict[str, Any]:
 def test_a_response_of_the_package_is_read_as_it_writes_it_and_as_it_is() -> None:
     made = response(SEARCH, answer("One moment."), CALL, MCP)
     as_json = json.loads(made.model_dump_json())
-    [row], loss = read_values(FORMAT, [as_json])
+    [row], loss = read_values(RESPONSES, [as_json])
     assert [plain(message) for message in row["messages"]] == [
         {"role": "system", "content": "Be kind."},
         {
@@ -139,20 +139,20 @@ def test_the_package_takes_what_is_written() -> None:
         {"role": "tool", "content": "rain", "tool_call_id": "c1"},
         {"role": "assistant", "content": "It rains."},
     ]
-    assert FORMAT.write is not None
-    _, loss = read_values(FORMAT, [])
-    [written] = FORMAT.write([{"messages": ours}], loss)
+    assert RESPONSES.write is not None
+    _, loss = read_values(RESPONSES, [])
+    [written] = RESPONSES.write([{"messages": ours}], loss)
     TypeAdapter[Any](list[ResponseInputItemParam]).validate_python(written["input"])
     assert [one.get("type", one.get("role")) for one in written["input"]] == [
         *("system", "user", "assistant", "function_call", "function_call_output", "assistant"),
     ]
-    [row], _ = read_values(FORMAT, [written])
+    [row], _ = read_values(RESPONSES, [written])
     assert [plain(message) for message in row["messages"]] == ours
     assert loss.is_lossless
 
 
 def test_a_question_that_is_a_text_stands_before_what_was_answered() -> None:
-    [row], _ = read_values(FORMAT, [{"input": "And in Rome?", "output": [answer("It rains.")]}])
+    [row], _ = read_values(RESPONSES, [{"input": "And in Rome?", "output": [answer("It rains.")]}])
     assert [message["role"] for message in row["messages"]] == ["user", "assistant"]
 
 
@@ -165,6 +165,6 @@ def test_a_broken_conversation_is_told_and_the_next_is_read() -> None:
         {"input": [{"role": 5}]},
         7,
     ]
-    rows, loss = read_values(FORMAT, [*broken, [answer("It rains.")]])
+    rows, loss = read_values(RESPONSES, [*broken, [answer("It rains.")]])
     assert len(rows) == 1
     assert sum(entry.count for entry in loss.entries() if entry.kind == "broken") == len(broken)

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from features.formats.translation import read_values
 from vivavoce.conversations.format import Loss
 from vivavoce.conversations.reading import detect, read
-from vivavoce.features.formats import otel, phoenix
+from vivavoce.features.formats import otel
 
 Json = dict[str, Any]
 PASSAGE = "Parcels are sent within a day."
@@ -121,7 +121,7 @@ def check(row: Json, loss: Loss) -> None:
 def test_otlp_of_openinference_is_read(spans: list[ReadableSpan], tmp_path: Path) -> None:
     file = tmp_path / "otlp.jsonl"
     assert detect(file) is otel.FORMAT
-    for format_ in (otel.FORMAT, phoenix.FORMAT):
+    for format_ in (otel.FORMAT, otel.PHOENIX):
         loss = Loss()
         [(_, row)] = read(file, format_, loss)
         check(row, loss)
@@ -138,15 +138,15 @@ def test_exports_of_phoenix_are_read(spans: list[ReadableSpan], tmp_path: Path) 
     indexed.to_parquet(table)
     indexed.to_csv(texts)
     for file in (page, lines, table, texts):
-        assert detect(file) is phoenix.FORMAT, file
+        assert detect(file) is otel.PHOENIX, file
         loss = Loss()
-        [(_, row)] = read(file, phoenix.FORMAT, loss)
+        [(_, row)] = read(file, otel.PHOENIX, loss)
         check(row, loss)
 
 
 def test_messages_that_are_no_list_are_told() -> None:
     cells = {"context.trace_id": "t", "context.span_id": "a", "span_kind": "LLM", "attributes.output.value": "Hi."}
-    _, loss = read_values(phoenix.FORMAT, [{**cells, "attributes.llm.input_messages": "array([...])"}])
+    _, loss = read_values(otel.PHOENIX, [{**cells, "attributes.llm.input_messages": "array([...])"}])
     assert [entry.what for entry in loss.entries()] == ["messages of an unknown shape"]
 
 
@@ -158,7 +158,7 @@ def test_without_model_calls_the_input_and_the_output_of_the_whole_are_what_was_
         "attributes": {"input.value": '{"question": "Hi?"}', "output.value": '{"answer": "Yes."}'},
     }
     inner = {**span, "context": {"trace_id": "t", "span_id": "b"}, "parent_id": "a"}
-    [row], loss = read_values(phoenix.FORMAT, [span, inner])
+    [row], loss = read_values(otel.PHOENIX, [span, inner])
     assert [(message["role"], message["content"]) for message in row["messages"]] == [
         ("user", "Hi?"),
         ("assistant", "Yes."),
@@ -171,6 +171,6 @@ def test_evaluations_become_labels() -> None:
     known = instrumentation.get_evaluation_attributes(evaluations=[polite])
     known["llm.input_messages"] = [{"message.role": "user", "message.content": "Hi"}]  # as Phoenix nests them
     span = {"context": {"trace_id": "t", "span_id": "a"}, "span_kind": "LLM", "attributes": known}
-    [row], _ = read_values(phoenix.FORMAT, [span])
+    [row], _ = read_values(otel.PHOENIX, [span])
     assert row["labels"] == {"polite": 0.5}
     assert row["metadata"]["scores"] == {"polite": {"reason": "It yawned.", "label": "so-so"}}

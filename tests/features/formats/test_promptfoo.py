@@ -12,8 +12,7 @@ from ruamel.yaml import YAML
 from cli.conftest import Viva
 from features.formats.translation import read_values
 from vivavoce.conversations.format import Loss
-from vivavoce.features.formats.promptfoo import FORMAT
-from vivavoce.features.formats.promptfoo_suite import translated
+from vivavoce.features.formats.promptfoo import FORMAT, translated
 
 CHAT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "When is breakfast?"}]
 

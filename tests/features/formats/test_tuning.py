@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from vivavoce.conversations.format import Format, Loss, Row, format_named
 from vivavoce.features.formats.conversion import texts
-from vivavoce.features.formats.labelled import decided_by, verdict
+from vivavoce.features.formats.tuning import decided_by, verdict
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": "1042"}'}}
 TOOL: Row = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}}

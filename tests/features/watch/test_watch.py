@@ -20,7 +20,7 @@ import pytest
 
 from vivavoce.conversations.format import Loss, Member, Place, Row
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.features.formats.spans import read_members
+from vivavoce.features.formats.otel import read_members
 from vivavoce.features.trends.trends import trend
 from vivavoce.features.watch import handing, settling, watch
 from vivavoce.features.watch.handing import Period

@@ -12,16 +12,21 @@ from typing import Any, cast
 
 from vivavoce.comparing.text import join_text_parts
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import (
+from vivavoce.conversations.shapes import (
     Items,
     Message,
     Messages,
     Unreadable,
+    arguments_of,
+    did_fail,
+    embedded,
+    name_of,
     set_aside,
+    state_outcome,
     taken_back,
     text_of,
+    tool_call,
 )
-from vivavoce.conversations.shapes import arguments_of, did_fail, embedded, name_of, state_outcome, tool_call
 
 NAME = "anthropic"
 _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document")

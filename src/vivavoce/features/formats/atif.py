@@ -11,8 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from vivavoce.conversations.format import NO_MESSAGES, ROW_FIELDS, Format, Loss, Place, Record, Row
-from vivavoce.conversations.messages_of_formats import Message, set_aside, taken_back
-from vivavoce.conversations.shapes import arguments_of, fields_in, name_of, objects_in, text_in, time_in, tool_call
+from vivavoce.conversations.shapes import (
+    Message,
+    arguments_of,
+    fields_in,
+    name_of,
+    objects_in,
+    set_aside,
+    taken_back,
+    text_in,
+    time_in,
+    tool_call,
+)
 
 NAME = "atif"
 _VERSION = "ATIF-v1.7"

@@ -12,11 +12,16 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.conversations.format import NO_MESSAGES, Loss, Place, Record, Row
-from vivavoce.conversations.messages_of_formats import Between, Items, Message, Messages, Unreadable, set_aside
 from vivavoce.conversations.shapes import (
+    Between,
+    Items,
+    Message,
+    Messages,
+    Unreadable,
     fields_in,
     items_in,
     objects_in,
+    set_aside,
     state_outcome,
     text_in,
     texts_in,

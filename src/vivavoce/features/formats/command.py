@@ -13,8 +13,7 @@ from vivavoce.cli.options import named_paths
 from vivavoce.cli.output import existing, files, notes
 from vivavoce.conversations.format import NATIVE, Loss, format_named
 from vivavoce.errors import UsageError
-from vivavoce.features.formats.conversion import Conversion, How, NothingRead, convert, refuse_loss
-from vivavoce.features.formats.suites import SUITE, translate
+from vivavoce.features.formats.conversion import SUITE, Conversion, How, NothingRead, convert, refuse_loss, translate
 from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.files.whole_file import whole_file
 from vivavoce.report.strict_json import strict_json

@@ -1,4 +1,4 @@
-"""A file of conversations in one format, written in another."""
+"""A file of conversations in one format, written in another; and suites of other tools, translated into ours."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from typing import Any, TextIO, cast
 from vivavoce.conversations.format import NATIVE, SOURCE, Format, Loss, Place, Row
 from vivavoce.conversations.own_rows import check_columns, conversation_problem
 from vivavoce.conversations.reading import files_in, format_with, read
-from vivavoce.errors import Problem, UsageError, VivavoceError
-from vivavoce.features.formats.agents import OF_AGENTS
-from vivavoce.features.formats.labelled import decided_by
+from vivavoce.errors import Problem, UsageError, VivavoceError, did_you_mean
+from vivavoce.features.formats.tuning import decided_by
 from vivavoce.files.rows import format_of, read_rows
 from vivavoce.files.whole_file import whole_file
 from vivavoce.messages import AnyMessage, ToolMessage, read_messages
+from vivavoce.plugins import lazy
 from vivavoce.safe_text import encodable
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+OF_AGENTS = ("agent_tools", "handoff_to")
+"""What a message of ours has in addition to the name of its agent."""
 
 
 def texts(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[str]:
@@ -286,3 +289,49 @@ def _free(identity: str, trial: str, used: set[_Name]) -> str:
 def _hash(row: Row) -> str:
     text = json.dumps(row, sort_keys=True, ensure_ascii=True)
     return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+Suite = dict[str, Any]
+"""A suite of ours as plain data, its samples in `dataset.rows`."""
+
+SUITE = "suite"
+"""What `--to` is called for a suite."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFormat:
+    """Suites of one tool: `fits` says of a path and the text of the file whether it is one."""
+
+    name: str
+    title: str
+    fits: Callable[[Path, str], bool]
+    read: Callable[[Path, str, Loss], Suite]
+
+
+_SUITES = {"promptfoo": "promptfoo:SUITE", "deepeval": "deepeval:SUITE"}
+
+
+def suite_formats() -> list[SuiteFormat]:
+    """Return the tools whose suites can be translated."""
+    return [cast("SuiteFormat", lazy(f"vivavoce.features.formats.{reference}")) for reference in _SUITES.values()]
+
+
+def translate(path: Path, name: str | None, loss: Loss) -> tuple[SuiteFormat, Suite]:
+    """Return a suite of another tool as one of ours; what has no translation is in the report.
+
+    Nothing of the file is executed.
+
+    Raises:
+        UsageError: the file cannot be read, or is not a suite that we know.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}", path)) from error
+    if name is not None and name not in _SUITES:
+        raise UsageError(f"cannot translate suites of '{name}'{did_you_mean(name, _SUITES)}: {', '.join(_SUITES)}")
+    for known in suite_formats():
+        if name == known.name or (name is None and known.fits(path, text)):
+            loss.format = known.title
+            return known, known.read(path, text, loss)
+    raise UsageError(Problem(f"is not a suite of {' or '.join(one.title for one in suite_formats())}", path))

@@ -16,18 +16,23 @@ from typing import Any, cast
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import (
+from vivavoce.conversations.shapes import (
     Items,
     Message,
     Messages,
     Unreadable,
+    arguments_of,
+    did_fail,
     difference,
+    embedded,
+    name_of,
     restored,
     set_aside,
+    state_outcome,
     taken_back,
     text_of,
+    tool_call,
 )
-from vivavoce.conversations.shapes import arguments_of, did_fail, embedded, name_of, state_outcome, tool_call
 
 NAME = "gemini"
 MADE_UP = "gemini-call-"

@@ -14,10 +14,8 @@ from typing import Any, Literal, cast
 
 from vivavoce.comparing.text import join_text_parts
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import Message, taken_back
-from vivavoce.conversations.shapes import objects_in, tool_call, tool_names, words_in
-from vivavoce.features.formats.dialects import messages_in
-from vivavoce.features.formats.parts import NAME, as_text, parsed, read_message
+from vivavoce.conversations.shapes import Message, objects_in, taken_back, tool_call, tool_names, words_in
+from vivavoce.features.formats.dialects import NAME, as_text, messages_in, parsed, read_message
 from vivavoce.features.formats.steps import Kind, Step
 from vivavoce.wire.otlp import SCORE_EVENT
 

@@ -20,10 +20,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.conversations.format import Loss, Place, Record, Row, scan_records
-from vivavoce.conversations.messages_of_formats import Items, Message, Messages, Unreadable, set_aside
-from vivavoce.conversations.shapes import fields_in, seconds, text_in
+from vivavoce.conversations.shapes import (
+    Items,
+    Message,
+    Messages,
+    Unreadable,
+    fields_in,
+    hand_over,
+    seconds,
+    set_aside,
+    text_in,
+)
 from vivavoce.errors import Problem, UsageError
-from vivavoce.features.formats.agents import hand_over
 from vivavoce.features.formats.gemini import Pairing, either, parts_of, read_content
 from vivavoce.features.formats.sqlite_file import BEGINS, Tables, asked, json_in, no_such_tables, records_of, tables_in
 from vivavoce.files.rows import open_file

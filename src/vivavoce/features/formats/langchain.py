@@ -12,17 +12,21 @@ from typing import Any, Literal, NamedTuple, TypeGuard, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import (
+from vivavoce.conversations.shapes import (
     Items,
     Message,
     Messages,
     Unreadable,
+    arguments_of,
+    did_fail,
     difference,
+    name_of,
     restored,
     set_aside,
+    state_outcome,
     taken_back,
+    tool_call,
 )
-from vivavoce.conversations.shapes import arguments_of, did_fail, name_of, state_outcome, tool_call
 from vivavoce.message_objects import LANGCHAIN, ROLES, calls_of, content_of
 
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}

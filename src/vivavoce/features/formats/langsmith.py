@@ -13,8 +13,7 @@ from typing import Any, cast
 
 from vivavoce.conversations.format import Format, Loss, Member, Place, Record, Row
 from vivavoce.conversations.shapes import fields_in, filled, objects_in, seconds, text_in, tool_call, tool_names
-from vivavoce.features.formats.dialects import said_in
-from vivavoce.features.formats.parts import as_text, parsed
+from vivavoce.features.formats.dialects import as_text, parsed, said_in
 from vivavoce.features.formats.steps import Kind, Step, hand_down, passages_in
 from vivavoce.features.formats.traced import conversations
 

@@ -13,20 +13,25 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.conversations.format import NO_MESSAGES, Loss, Place, Record, Row
-from vivavoce.conversations.messages_of_formats import Between, Items, Message, Messages, Unreadable, set_aside
 from vivavoce.conversations.shapes import (
+    Between,
+    Items,
+    Message,
+    Messages,
+    Unreadable,
     fields_in,
     filled,
+    hand_over,
     items_in,
     number_in,
     objects_in,
+    set_aside,
     state_outcome,
     text_in,
     time_in,
     tool_call,
     without,
 )
-from vivavoce.features.formats.agents import hand_over
 from vivavoce.features.formats.traced import Repeats
 
 NAME = "livekit"

@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import Message, set_aside, text_of
-from vivavoce.conversations.shapes import fields_in, objects_in, tool_call, tool_names
-from vivavoce.features.formats.dialects import said_in
-from vivavoce.features.formats.parts import as_text, parsed
+from vivavoce.conversations.shapes import Message, fields_in, objects_in, set_aside, text_of, tool_call, tool_names
+from vivavoce.features.formats.dialects import as_text, parsed, said_in
 from vivavoce.features.formats.steps import Kind, Step
 
 NAME = "openinference"

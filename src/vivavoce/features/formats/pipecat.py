@@ -9,8 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 from vivavoce.conversations.format import NO_MESSAGES, Loss, Row
-from vivavoce.conversations.messages_of_formats import Items, Message, Messages, Unreadable, set_aside
-from vivavoce.conversations.shapes import fields_in, filled, objects_in, text_in, time_in, tool_call, without
+from vivavoce.conversations.shapes import (
+    Items,
+    Message,
+    Messages,
+    Unreadable,
+    fields_in,
+    filled,
+    objects_in,
+    set_aside,
+    text_in,
+    time_in,
+    tool_call,
+    without,
+)
 
 NAME = "pipecat"
 _LABEL = "rtvi-ai"

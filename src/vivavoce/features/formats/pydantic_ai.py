@@ -14,18 +14,22 @@ from typing import Any, cast
 from vivavoce.comparing.call_outcomes import read_outcome
 from vivavoce.comparing.text import join_text_parts
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import (
+from vivavoce.conversations.shapes import (
     Items,
     Message,
     Messages,
     Unreadable,
+    arguments_of,
     difference,
+    embedded,
+    name_of,
     restored,
     set_aside,
+    state_outcome,
     taken_back,
     text_of,
+    tool_call,
 )
-from vivavoce.conversations.shapes import arguments_of, embedded, name_of, state_outcome, tool_call
 
 NAME = "pydantic-ai"
 _CALLS = frozenset(("tool-call", "builtin-tool-call"))

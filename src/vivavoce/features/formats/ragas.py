@@ -13,8 +13,7 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.conversations.format import Format, Loss, Place, Record, Row
-from vivavoce.conversations.messages_of_formats import Message, Unreadable, set_aside, taken_back, text_of
-from vivavoce.conversations.shapes import arguments_of, fields_in
+from vivavoce.conversations.shapes import Message, Unreadable, arguments_of, fields_in, set_aside, taken_back, text_of
 from vivavoce.messages import read_messages
 from vivavoce.samples.ragas import TYPES, new_name, ragas_call, ragas_message
 

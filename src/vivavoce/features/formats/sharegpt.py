@@ -12,16 +12,18 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import (
+from vivavoce.conversations.shapes import (
     Items,
     Message,
     Messages,
     Unreadable,
+    arguments_of,
+    name_of,
     set_aside,
     taken_back,
     text_of,
+    tool_call,
 )
-from vivavoce.conversations.shapes import arguments_of, name_of, tool_call
 
 NAME = "sharegpt"
 _ROLES = {

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from vivavoce.conversations.messages_of_formats import Message, text_of
-from vivavoce.conversations.shapes import arguments_of, fields_in, name_of, no_fields, no_items
+from vivavoce.conversations.shapes import Message, arguments_of, fields_in, name_of, no_fields, no_items, text_of
 
 _PASSAGES = ("page_content", "pageContent", "content", "text")
 

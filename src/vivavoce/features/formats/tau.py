@@ -12,12 +12,13 @@ from typing import Any
 
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.conversations.format import NO_MESSAGES, Format, Loss, Place, Record, Row, scan_records
-from vivavoce.conversations.messages_of_formats import Message, set_aside
 from vivavoce.conversations.shapes import (
+    Message,
     fields_in,
     filled,
     number_in,
     objects_in,
+    set_aside,
     state_outcome,
     text_in,
     texts_in,

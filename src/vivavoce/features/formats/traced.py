@@ -7,17 +7,27 @@ what stands next to it (a title made up, an agent asked by another) is kept apar
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.conversations.format import Loss, Member, Place, Row
 from vivavoce.conversations.grouping import Group, grouped
-from vivavoce.conversations.messages_of_formats import Message, set_aside, text_of
-from vivavoce.conversations.shapes import fields_in, iso, no_items, state_outcome
-from vivavoce.features.formats.agents import name_agents
+from vivavoce.conversations.shapes import (
+    Message,
+    fields_in,
+    iso,
+    no_items,
+    set_aside,
+    state_outcome,
+    taken_back,
+    text_of,
+)
 from vivavoce.features.formats.steps import STEP, Step, StepTree, call_key, print_of
 
 
@@ -528,3 +538,49 @@ class Repeats:
             loss.repeated("messages, calls and scores that stand in events again", self._count)
         if events:
             loss.aside("events", count=events)
+
+
+def name_agents(messages: Sequence[Message], steps: Sequence[Step]) -> None:
+    """Say which agent speaks, with which tools, and when it hands over, where the steps tell of several agents."""
+    by_place = {(step.trace, step.id): step for step in steps}
+    made: list[tuple[Message, Step]] = []
+    for message in messages:
+        told = taken_back(message, STEP)
+        step = by_place.get((str(told.get("trace")), str(told.get("id"))))
+        if message["role"] == "assistant" and step is not None and step.agent is not None:
+            made.append((message, step))
+    over = [step for step in steps if step.handoff is not None]
+    if len({step.agent for _, step in made}) < 2 and not over:
+        return
+    for message, step in made:
+        message.setdefault("name", step.agent)
+        if step.tools is not None:
+            message.setdefault("agent_tools", step.tools)
+    said = _Said(made)
+    for handing in over:
+        assert handing.handoff is not None
+        sender, receiver = handing.handoff
+        last = said.last_before(handing, sender)
+        if last is not None:
+            last["handoff_to"] = receiver
+
+
+class _Said:
+    """What each agent said in each trace, by time: who hands over is found without looking at all messages."""
+
+    def __init__(self, made: Sequence[tuple[Message, Step]]) -> None:
+        self._messages = [message for message, _ in made]
+        self._places: dict[tuple[str, str | None], list[tuple[float, int]]] = {}
+        for place, (_, step) in enumerate(made):
+            when = -math.inf if step.start is None else step.start
+            self._places.setdefault((step.trace, step.agent), []).append((when, place))
+        for places in self._places.values():
+            places.sort()
+        self._last = {key: [*accumulate((place for _, place in of), max)] for key, of in self._places.items()}
+
+    def last_before(self, step: Step, agent: str) -> Message | None:
+        """Return the last message of an agent in the trace of a step that was not made after it began."""
+        key = (step.trace, agent)
+        until = math.inf if step.start is None else step.start
+        count = bisect_right(self._places.get(key, ()), (until, math.inf))
+        return self._messages[self._last[key][count - 1]] if count else None

@@ -16,17 +16,20 @@ from vivavoce.comparing.call_outcomes import CallOutcome
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.comparing.text import join_text_parts
 from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import (
+from vivavoce.conversations.shapes import (
     Items,
     Message,
     Messages,
     Unreadable,
+    arguments_of,
     difference,
+    name_of,
     restored,
     set_aside,
+    state_outcome,
     taken_back,
+    tool_call,
 )
-from vivavoce.conversations.shapes import arguments_of, name_of, state_outcome, tool_call
 
 NAME = "vercel"
 _ROLES = ("system", "user", "assistant")

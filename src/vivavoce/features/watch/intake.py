@@ -105,7 +105,7 @@ class Request:
             raise Refused(400, "the body is nested too deeply") from error
 
 
-def spans() -> Pieces:
+def span_pieces() -> Pieces:
     """Return how spans of OpenTelemetry are read.
 
     Raises:
@@ -125,7 +125,7 @@ def taken(value: Any) -> Taken:
     found, loss = Taken(), Loss()
     kept = 0
     loss.on_broken = found.refused.append
-    for member in spans().members([Record(_PLACE, value)], loss):
+    for member in span_pieces().members([Record(_PLACE, value)], loss):
         if member.value.get("is_log") and member.value.get("is_own"):  # the scores that we published ourselves
             continue
         packed = marshal.dumps(member.value)

@@ -1,32 +1,40 @@
-"""The items of OpenAI's Responses API: requests (`input`), responses (`output`), and lists of items.
+"""OpenAI's messages: the items of its Responses API, which are read and written, and chat completions.
 
-An answer and the calls after it are one message of ours. Calls of the tools that run at OpenAI are shown where the item
-has what was called and what came back; other items (reasoning, searches) are kept next to the next message, and what a
-file search found is its `retrieval_context`.
-Source: the Responses reference of OpenAI's API, and the types of its Python package.
+Items are those of requests (`input`) and responses (`output`), and lists of items. An answer and the calls after it are
+one message of ours. Calls of the tools that run at OpenAI are shown where the item has what was called and what came
+back; other items (reasoning, searches) are kept next to the next message, and what a file search found is its
+`retrieval_context`. Chat completions are written as an endpoint takes them, without what only we add; they are read as
+our own rows.
+Source: the references of Responses and of chat completions of OpenAI's API, and the types of its Python package.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
-from vivavoce.conversations.format import Loss, Row
-from vivavoce.conversations.messages_of_formats import (
+from vivavoce.conversations.format import Format, Loss, Record, Row
+from vivavoce.conversations.own_rows import FORMAT as NATIVE
+from vivavoce.conversations.shapes import (
     Items,
     Message,
     Messages,
     Unreadable,
     difference,
+    hand_over,
+    name_of,
+    objects_in,
     restored,
     set_aside,
+    state_outcome,
     taken_back,
+    text_in,
     text_of,
+    tool_call,
 )
-from vivavoce.conversations.shapes import name_of, state_outcome, tool_call
-from vivavoce.features.formats.agents import hand_over, taken_over
+from vivavoce.messages import NOT_ON_THE_WIRE
 
 NAME = "openai-responses"
 _ROLES = ("user", "assistant", "system", "developer")
@@ -355,7 +363,27 @@ def _result_item(message: Message) -> Row:
     return {"type": "function_call_output", "call_id": message.get("tool_call_id"), "output": output or ""}
 
 
-FORMAT = Messages(
+def taken_over(result: Message, messages: Sequence[Message]) -> str | None:
+    """Return the agent that took over, as the result of a call of the OpenAI Agents SDK says; else None.
+
+    The call is `transfer_to_` and something, and the result an object with the name of the `assistant`.
+    """
+    content: object = result.get("content")
+    if not isinstance(content, str) or not content.startswith("{"):
+        return None
+    calls = (call for message in messages for call in objects_in(message.get("tool_calls")))
+    called = next((call for call in calls if call.get("id") == result.get("tool_call_id")), None)
+    if called is None or not name_of(called).startswith("transfer_to_"):
+        return None
+    try:
+        told: Any = json.loads(content)
+    except ValueError:
+        return None
+    fields = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    return text_in(fields.get("assistant")) if fields.keys() == {"assistant"} else None
+
+
+RESPONSES = Messages(
     NAME,
     "OpenAI Responses",
     ("input", "items", "output"),
@@ -365,3 +393,20 @@ FORMAT = Messages(
     _write,
     keeps_outcomes=True,
 ).format()
+
+
+def _write_chat(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
+    for row in rows:
+        loss.at(row)
+        messages: list[Row] = []
+        for index, message in enumerate(cast("list[Row]", row.get("messages") or [])):
+            loss.left_out(message, NOT_ON_THE_WIRE, index)
+            messages.append({key: value for key, value in message.items() if key not in NOT_ON_THE_WIRE})
+        yield {"messages": messages}
+
+
+def _is_chat(record: Record) -> bool:
+    return False  # what it writes is a row of ours
+
+
+CHAT = Format("openai", "OpenAI chat completions", _is_chat, NATIVE.read, _write_chat, keeps_keys=True)
