@@ -231,7 +231,7 @@ class Plugins:
             yield from ((name, answer) for answer in answers if answer is not None)
 
     def additions(self, kind: str, hooks: tuple[str, ...], builtin: Collection[str]) -> Mapping[str, Addition]:
-        """Return what plugins add of a kind through `hooks`, by name.
+        """Return what plugins add of a kind through `hooks`, by name: features in their order, then packages, sorted.
 
         A plugin that adds something else than references by name, or a name that exists, is switched off.
         """
@@ -262,7 +262,8 @@ class Plugins:
                     table = {name: one for name, one in table.items() if one.plugin != plugin}
                 else:
                     table |= {name: one for name, one in added.items() if name not in table}
-        return table
+        own = {name: one for name, one in table.items() if one.plugin in self._builtin}
+        return own | dict(sorted(table.items()))
 
     def _install(self, name: str, point: EntryPoint) -> None:
         if self._manager.has_plugin(name):

@@ -94,7 +94,7 @@ class Registry(Generic[T]):
         return name in self._builtin
 
     def plugin_names(self) -> list[str]:
-        """Return the names that plugins add, in the order of the plugins."""
+        """Return the names that plugins add: those of features in their order, then those of packages, sorted."""
         return list(self._additions())
 
     def switched_off(self) -> list[str]:
@@ -116,7 +116,7 @@ class Registry(Generic[T]):
         raise UsageError(f"no {kind or self.kind} '{name}'{did_you_mean(name, self.names())}")
 
     def entries(self, *, of_plugins: bool = False) -> Iterator[tuple[str, T]]:
-        """Yield every name and its thing, sorted; `of_plugins`, only what plugins add, in the order of the plugins.
+        """Yield every name and its thing, sorted; `of_plugins`, only what plugins add, in their order.
 
         A plugin that cannot load something is switched off with a warning.
         """

@@ -134,8 +134,8 @@ FEATURES: Mapping[str, Feature] = {
         },
         exporters={
             "langfuse": "conversation:langfuse_folder",
-            "phoenix": "conversation:phoenix_folder",
             "otel": "conversation:otel_folder",
+            "phoenix": "conversation:phoenix_folder",
         },
         publishers={
             "langfuse": "conversation:to_langfuse",
