@@ -292,7 +292,7 @@ class Format:
     `fits` says of a record whether it is of this format for certain; of what another format could have written as well,
     it says no. `lists` are the places within a JSON document, by keys, where the format keeps its records. Where files
     are not JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them; where several formats
-    begin alike, `wrong_with` says why a file is none of this one, or returns None. `document` makes one JSON document
+    begin alike, `wrong_with` says why a file is not one, or returns None. `document` makes one JSON document
     of the records that the writer yields; without it they are the lines of a JSONL file.
 
     A format that `keeps_keys` writes what a message has in addition to our fields, such as `reasoning_content`, as it
@@ -303,7 +303,7 @@ class Format:
     A format that `is_general` is recognized only where no other fits. Of a table whose columns the user may name,
     `columns` are the parts of a message that have one, and `with_columns` returns the format that reads them there.
 
-    Where conversations arrive in `pieces`, these read them. `write_message` writes a message as it stands in a record,
+    Where conversations arrive in `pieces`, these read them. `write_message` writes a message as a record has it,
     with its index, where others send messages of the format.
     """
 

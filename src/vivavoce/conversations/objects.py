@@ -111,7 +111,7 @@ def written_as(format_name: str, messages: Sequence[AnyMessage]) -> Row:
 
 
 def are_messages(values: Sequence[object]) -> bool:
-    """Return whether values are the messages of one conversation in any format, told by the first of them."""
+    """Return whether values are the messages of one conversation in any format; it looks at the first of them."""
     if _holder(values[0]) is not None:
         return False
     record = plain(values[:_LOOKED_AT])

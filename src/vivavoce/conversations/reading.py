@@ -104,7 +104,7 @@ def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> 
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return whether the first bytes of a file show its format: it is no text, and no table of columns."""
+    """Return whether the first bytes of a file show its format: neither a text nor a table of columns."""
     return b"\0" in head and not head.startswith(_TABLES)
 
 

@@ -220,7 +220,7 @@ def words_in(value: Any) -> str:
 
 
 def number_in(value: Any) -> float | int | None:
-    """Return a number; truth values, NaN and the infinite are none."""
+    """Return a number; truth values, NaN and the infinite do not count."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return value
@@ -267,7 +267,7 @@ class Messages:
         keys: where an object keeps its list of messages; the writer uses the first.
         is_certain: whether an item is a message that only this format writes so.
         is_message: whether an item may be a message of this format.
-        read: returns our messages of items; the object around them, of which it may take keys out, is the second.
+        read: returns our messages of items; the object around them is the second, and it may take keys out of that.
         write: returns the members of an object that holds our messages.
         keeps_outcomes: whether the writer states how calls ended.
     """

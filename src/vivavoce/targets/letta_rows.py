@@ -32,7 +32,7 @@ from vivavoce.conversations.shapes import (
 
 NAME = "letta"
 UNKNOWN = "1970-01-01T00:00:00Z"
-"""The date of a message of which nobody noted the time; Letta's messages must have one."""
+"""The date of a message whose time nobody noted; Letta's messages must have one."""
 OTHERS = (
     *("hidden_reasoning_message", "event_message", "internal_message", "summary_message"),
     *("usage_statistics", "stop_reason", "ping"),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 SCORE_EVENT = "gen_ai.evaluation.result"
 """The name of the event that holds a score, in the conventions for generative AI."""
 DEEPEST = 64
-"""How deep messages may be nested; those of OTLP are, but for values within values, nested six deep."""
+"""How deep messages may be nested; those of OTLP are nested six deep, except values within values."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST = 10

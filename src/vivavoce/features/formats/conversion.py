@@ -113,7 +113,7 @@ class How:
     """How to convert.
 
     Attributes:
-        source: the format of what is read; without it, told by the first conversations.
+        source: the format of what is read; without it, the first conversations show it.
         strict: write nothing if anything would be lost.
         label: the dotted path of the label that says which conversations are good, for files of tuning.
         good_from: from which number a label says so.

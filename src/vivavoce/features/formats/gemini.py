@@ -1,7 +1,7 @@
 """Gemini's contents, in the spelling of the API (`functionCall`) and in that of Python (`function_call`).
 
 Calls and results often have no ids: a result then answers the first open call of its name. Thoughts, and what the model
-ran by itself, are kept beside.
+ran by itself, are kept in the metadata.
 Source: the reference of Gemini's API, and the types of google-genai.
 """
 

@@ -2,8 +2,8 @@
 
 Messages are distinguished by `message_type`. A list that begins with the latest is turned around; a message of an
 exported agent is read as the rows that the API lists of it.
-Results are a conversation for each row of `<model>.jsonl`, with the sample from the `suite.json` beside. Up to 0.16
-they are `{"type": "result", "result": {…}}` in one file, with the sample in them.
+Results are a conversation for each row of `<model>.jsonl`, with the sample from the `suite.json` next to it. Up to
+0.16 they are `{"type": "result", "result": {…}}` in one file, with the sample in them.
 Source: the types of the package letta-client 1.12, and the schema of agent files; letta_evals/models/results.py and
 letta_evals/streaming.py of 0.26, and the same of 0.9.
 """

@@ -22,7 +22,7 @@ _LISTS = (
     *("rubrics", "retrieved_contexts", "reference_contexts", "retrieved_context_ids", "reference_context_ids"),
     "multi_responses",
 )
-"""Columns that hold no text, of which a table has JSON."""
+"""Columns that hold JSON in a table, not text."""
 _OURS = (*_LISTS, "reference_topics", "persona_name", "query_style", "query_length")
 """Columns that are a part of the metadata here."""
 _SINGLE = "single_turn"

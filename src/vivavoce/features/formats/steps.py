@@ -48,7 +48,7 @@ class Step:
         agent: the name of the agent that did it.
         tools: the names of the tools that the agent had, None if that is unknown.
         handoff: the agent that handed the conversation over, and the one that it was handed to.
-        system: what the model was told beforehand, where it is not among the messages.
+        system: what the system message says, where it is not among the messages.
         call: the call that a tool answers, in our shape.
         result: what the tool returned, None if that is unknown.
         passages: what was looked up.

@@ -1,7 +1,7 @@
 """The UI messages of Vercel's AI SDK: a call and its result are one part, and an answer of several steps one message.
 
 A step becomes a message of ours with its calls, and the results behind it. What is not text, a file or a call
-(reasoning, sources, data) is kept beside.
+(reasoning, sources, data) is kept in the metadata.
 Source: `ui-messages.ts` of the package `ai`, versions 4 (`tool-invocation`) to 6.
 """
 
