@@ -136,16 +136,16 @@ def _name_below(database: sqlite3.Connection, trace: bytes) -> None:
         if own is not None:
             continue
         path: list[bytes] = []
-        at, found = parent, None
-        while found is None and at in above and at not in known:
+        at, name = parent, None
+        while name is None and at in above and at not in known:
             known[at] = None  # where it is met again, it is in a circle
             path.append(at)
-            at, found = above[at]
-        if found is None and at is not None:
-            found = known.get(at)
-        known.update(dict.fromkeys(path, found))
-        if found is not None:
-            database.execute("UPDATE member SET conversation = ? WHERE number = ?", (found, number))
+            at, name = above[at]
+        if name is None and at is not None:
+            name = known.get(at)
+        known.update(dict.fromkeys(path, name))
+        if name is not None:
+            database.execute("UPDATE member SET conversation = ? WHERE number = ?", (name, number))
 
 
 def _member(row: tuple[Any, ...], files: list[Path]) -> Member:

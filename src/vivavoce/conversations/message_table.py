@@ -51,25 +51,25 @@ def roles_of(speakers: Sequence[str], loss: Loss) -> list[tuple[str, bool]]:
     Someone with a name of their own is the assistant if another is the user, and else the one who begins is the user.
     A `system` that answers, where there is no assistant, is one, as in many sets of dialogues.
     """
-    found = [_ROLES.get("".join(filter(str.isalnum, speaker.lower()))) for speaker in speakers]
-    names = list(dict.fromkeys(speaker for speaker, role in zip(speakers, found, strict=True) if role is None))
-    if "assistant" not in found and not names and "system" in found[1:] and "user" in found[: _last(found, "system")]:
+    roles = [_ROLES.get("".join(filter(str.isalnum, speaker.lower()))) for speaker in speakers]
+    names = list(dict.fromkeys(speaker for speaker, role in zip(speakers, roles, strict=True) if role is None))
+    if "assistant" not in roles and not names and "system" in roles[1:] and "user" in roles[: _last(roles, "system")]:
         loss.guessed("that 'system', which answers the user, is the assistant")
-        return [("assistant" if role == "system" else role or "user", True) for role in found]
+        return [("assistant" if role == "system" else role or "user", True) for role in roles]
     users: set[str] = set()
-    if names and "user" not in found:
+    if names and "user" not in roles:
         loss.guessed("who is the user: the one who begins")
         users.add(names[0])
     elif names:
         loss.guessed("that speakers with names of their own are assistants")
     return [
         (role, True) if role is not None else ("user" if speaker in users else "assistant", False)
-        for speaker, role in zip(speakers, found, strict=True)
+        for speaker, role in zip(speakers, roles, strict=True)
     ]
 
 
-def _last(found: Sequence[str | None], role: str) -> int:
-    return max(index for index, one in enumerate(found) if one == role)
+def _last(roles: Sequence[str | None], role: str) -> int:
+    return max(index for index, each in enumerate(roles) if each == role)
 
 
 NAME = "turns"

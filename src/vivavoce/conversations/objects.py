@@ -69,11 +69,11 @@ def conversation_of(value: object) -> Row | None:
     whole = {"messages": cast("Any", record)} if isinstance(record, list) else record
     if is_native(whole):
         return cast("Row", whole)
-    found = _formats_of(record)
-    if len(found) > 1:
-        names = ", ".join(one.name for one in found)
+    formats = _formats_of(record)
+    if len(formats) > 1:
+        names = ", ".join(format_.name for format_ in formats)
         raise UsageError(f"the messages may be of several formats, {names}; read them from a file, with --from")
-    return _read(found[0], record) if found else None
+    return _read(formats[0], record) if formats else None
 
 
 def read_conversation(messages: Iterable[object]) -> list[AnyMessage]:
@@ -83,11 +83,11 @@ def read_conversation(messages: Iterable[object]) -> list[AnyMessage]:
         ValueError: a message is malformed; the text begins with its index.
         UsageError: as `conversation_of` does.
     """
-    listed = list(messages)
-    if not all(isinstance(one, Message) or is_native_message(one) for one in listed):
-        found = conversation_of(listed)
-        listed = listed if found is None else cast("list[object]", found["messages"])
-    return read_messages(cast("list[Mapping[str, Any] | Message]", listed))
+    items = list(messages)
+    if not all(isinstance(item, Message) or is_native_message(item) for item in items):
+        row = conversation_of(items)
+        items = items if row is None else cast("list[object]", row["messages"])
+    return read_messages(cast("list[Mapping[str, Any] | Message]", items))
 
 
 def messages_of(record: object, format_name: str) -> list[AnyMessage]:
@@ -119,8 +119,10 @@ def are_messages(values: Sequence[object]) -> bool:
 
 
 def _formats_of(record: Any) -> list[Format]:
-    known = (one for one in all_formats() if one.name != NATIVE and one.read and not one.is_general)
-    return [one for one in known if one.fits(Record(_NOWHERE, record))]
+    formats = (
+        format_ for format_ in all_formats() if format_.name != NATIVE and format_.read and not format_.is_general
+    )
+    return [format_ for format_ in formats if format_.fits(Record(_NOWHERE, record))]
 
 
 def plain(value: object, depth: int = 0) -> Any:
@@ -134,9 +136,9 @@ def plain(value: object, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise UsageError(f"an object is nested more than {_DEEPEST} levels deep")
     if isinstance(value, Mapping):
-        return {str(key): plain(one, depth + 1) for key, one in cast("Mapping[Any, object]", value).items()}
+        return {str(key): plain(item, depth + 1) for key, item in cast("Mapping[Any, object]", value).items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one, depth + 1) for one in cast("Iterable[object]", value)]
+        return [plain(item, depth + 1) for item in cast("Iterable[object]", value)]
     if (known := next((write for kind, write in _LEAVES if isinstance(value, kind)), None)) is not None:
         return plain(known(value), depth + 1)
     return plain(_fields(value), depth + 1)
@@ -184,8 +186,8 @@ def _read(format_: Format, record: Any) -> Row:
         what = "; ".join(entry.what for entry in lost) or f"{len(rows)} conversations in one"
         raise UsageError(f"cannot read this as {format_.title}: {what}")
     if lost:
-        told = "; ".join(f"{entry.kind}: {entry.count} × {entry.what}" for entry in lost)
+        losses = "; ".join(f"{entry.kind}: {entry.count} × {entry.what}" for entry in lost)
         warnings.warn(
-            f"a conversation in the format {format_.title} was read with losses: {told}", LossWarning, stacklevel=2
+            f"a conversation in the format {format_.title} was read with losses: {losses}", LossWarning, stacklevel=2
         )
     return rows[0]

@@ -48,12 +48,12 @@ def with_sessions_joined(row: dict[str, Any]) -> dict[str, Any]:
     said = _said_in(sessions)
     messages = [_messages(session, said, number) for number, session in enumerate(sessions, 1)]
     joined = {name: value for name, value in row.items() if name != SESSIONS}
-    joined[said] = [one for of_session in messages for one in of_session]
+    joined[said] = [each for of_session in messages for each in of_session]
     for name in _PER_TURN:
         if any(session.get(name) is not None for session in sessions):
             parts = zip(sessions, messages, strict=True)
             joined[name] = [
-                one for n, (session, its) in enumerate(parts, 1) for one in _each_turn(name, session, its, n)
+                each for n, (session, its) in enumerate(parts, 1) for each in _each_turn(name, session, its, n)
             ]
     if secrets := _secrets(sessions):
         joined["secrets"] = secrets
@@ -192,7 +192,7 @@ def _each_turn(name: str, session: Mapping[str, Any], messages: Sequence[AnyMess
 
 def _secrets(sessions: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return what is only for the one who said it, by the names of users."""
-    found: dict[str, list[str]] = {}
+    secrets: dict[str, list[str]] = {}
     for number, session in enumerate(sessions, 1):
         given = session.get("secrets")
         if given is None:
@@ -202,8 +202,8 @@ def _secrets(sessions: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
             raise ValueError(f"session {number}: 'secrets' must be a list of texts")
         if session.get("user") is None:
             raise ValueError(f"session {number} has 'secrets' but no 'user'; name their user")
-        found.setdefault(str(session["user"]), []).extend(cast("list[str]", texts))
-    return found
+        secrets.setdefault(str(session["user"]), []).extend(cast("list[str]", texts))
+    return secrets
 
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -248,8 +248,8 @@ def _is_asked(value: Any) -> bool:
     if not isinstance(value, list):
         return isinstance(value, str) or is_native_message(value)
     return all(
-        not isinstance(one, Mapping) or (cast("Row", one).get("role") == "user" and is_native_message(one))
-        for one in cast("list[Any]", value)
+        not isinstance(item, Mapping) or (cast("Row", item).get("role") == "user" and is_native_message(item))
+        for item in cast("list[Any]", value)
     )
 
 

@@ -59,18 +59,18 @@ def _told_by_content(path: Path) -> tuple[bool, Format | None]:
     with open_file(path) as file:
         head = file.read(_HEAD)
     if _is_binary(head):
-        alike = [one for one in all_formats() if one.begins and head.startswith(one.begins)]
+        alike = [format_ for format_ in all_formats() if format_.begins and head.startswith(format_.begins)]
         if alike or others_are_off():
             return False, _one_of(alike, path) if alike else None
     looked_at = _Looked(path)
     first = looked_at.records()
     if first and all(map(_is_only_ours, first)):
         return True, format_named(NATIVE)
-    formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
-    fitting = [one for one in formats if any(map(one.fits, looked_at.records(one.lists)))]
-    found = [one.name for one in fitting if not one.is_general] or [one.name for one in fitting]
+    formats = [format_ for format_ in all_formats() if format_.name != NATIVE and format_.read is not None]
+    fitting = [format_ for format_ in formats if any(map(format_.fits, looked_at.records(format_.lists)))]
+    names = [format_.name for format_ in fitting if not format_.is_general] or [format_.name for format_ in fitting]
     is_ours = not first or any(is_native(record.value) for record in first)
-    return is_ours, format_named(_only(found, path)) if found else None
+    return is_ours, format_named(_only(names, path)) if names else None
 
 
 def _only(names: list[str], path: Path) -> str:
@@ -110,11 +110,11 @@ def _is_binary(head: bytes) -> bool:
 
 def _one_of(alike: list[Format], path: Path) -> Format:
     """Return the one of formats that begin alike that a file is of."""
-    wrong = {one.name: one.wrong_with(path) if one.wrong_with else None for one in alike}
-    found = [name for name, why in wrong.items() if why is None]
-    if not found:
+    wrong = {format_.name: format_.wrong_with(path) if format_.wrong_with else None for format_ in alike}
+    fitting = [name for name, why in wrong.items() if why is None]
+    if not fitting:
         raise UsageError(Problem("; ".join(filter(None, dict.fromkeys(wrong.values()))), path))
-    return format_named(_only(found, path))
+    return format_named(_only(fitting, path))
 
 
 class _Looked:

@@ -116,9 +116,9 @@ def tool_names(tools: Any) -> list[str] | None:
     """
     if not isinstance(tools, list):
         return None
-    listed = cast("list[Any]", tools)
-    names = [name for one in listed if (name := _tool_name(one)) is not None]
-    return list(dict.fromkeys(names)) if names or not listed else None
+    items = cast("list[Any]", tools)
+    names = [name for tool in items if (name := _tool_name(tool)) is not None]
+    return list(dict.fromkeys(names)) if names or not items else None
 
 
 def _tool_name(tool: Any) -> str | None:
