@@ -28,7 +28,7 @@ ALL = [
     "penelope",
     "store",
     "pages",
-    "exchange",
+    "formats",
     "traces",
 ]
 

@@ -189,9 +189,15 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("features.watch.intake", "MAX_MEMBERS", "members", "members of a compressed body", "400"),
         Limit("features.watch.intake", "MAX_KEPT_BYTES", "bytes", "spans of a request, as they are kept", _LEFT_OUT),
         Limit("features.watch.settling", "MOST_SPANS", "spans", "a conversation", _LEFT_OUT),
-        Limit("exchange.spans", "MAX_NAME_CHARS", "characters", "the whole name of a nested attribute", _LEFT_OUT),
-        Limit("exchange.traced", "MAX_LINES", "lines of talk", "with which a model call is compared", _LEFT_OUT),
-        Limit("exchange.traced", "MAX_COPIES", "messages", "answers of a call that get its passages", _LEFT_OUT),
+        Limit(
+            "features.formats.otel", "MAX_NAME_CHARS", "characters", "the whole name of a nested attribute", _LEFT_OUT
+        ),
+        Limit(
+            "features.formats.traced", "MAX_LINES", "lines of talk", "with which a model call is compared", _LEFT_OUT
+        ),
+        Limit(
+            "features.formats.traced", "MAX_COPIES", "messages", "answers of a call that get its passages", _LEFT_OUT
+        ),
     ),
     "What people write": (
         Limit("records.label", "LONGEST_COMMENT", "characters", "a comment"),

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from vivavoce import extensions, hookspecs, run_suite
+from vivavoce.conversations.format import Loss, format_named
+from vivavoce.conversations.reading import detect, read
 from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.format import Loss, format_named
-from vivavoce.exchange.reading import detect, read
 from vivavoce.extensions import PluginWarning, plugins
 from vivavoce.grading.extractors import extractors
 from vivavoce.messages import HumanMessage
@@ -377,7 +377,7 @@ def test_a_model_that_a_plugin_cannot_open_is_an_error(
 
 
 FORMATS = """\
-from vivavoce.exchange.format import Format
+from vivavoce.conversations.format import Format
 
 def read(records, loss):
     for record in records:
@@ -418,7 +418,7 @@ def test_a_format_of_a_plugin_is_found_and_its_failures_name_it(packages: Path, 
         ({"raises": "some_formats:RAISES"}, "the format 'raises' of the plugin .* failed: ZeroDivisionError: fits"),
         ({"another": "some_formats:OTHER"}, "'another' .* calls itself 'other'; both names must be the same"),
         ({"neither": "some_formats:NEITHER"}, "has neither a reader nor a writer"),
-        ({"function": "some_formats:FUNCTION"}, "is a function; it must be a vivavoce.exchange.format.Format"),
+        ({"function": "some_formats:FUNCTION"}, "is a function; it must be a vivavoce.conversations.format.Format"),
         ({"absent": "some_formats:ABSENT"}, "cannot load its format 'absent' from some_formats:ABSENT"),
     ],
 )

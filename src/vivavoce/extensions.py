@@ -122,6 +122,7 @@ class Feature:
         run_list_parameters: Sequence[str] = (),
         exporters: Mapping[str, str] | None = None,
         publishers: Mapping[str, str] | None = None,
+        formats: Mapping[str, str] | None = None,
         **functions: str,
     ) -> None:
         named = {name: replace(each, function=f"{package}.{each.function}") for name, each in (commands or {}).items()}
@@ -134,6 +135,7 @@ class Feature:
             ("run_list_parameters", run_list_parameters),
             ("register_exporters", {name: f"{package}.{each}" for name, each in (exporters or {}).items()}),
             ("register_publishers", {name: f"{package}.{each}" for name, each in (publishers or {}).items()}),
+            ("register_formats", {name: f"{package}.{each}" for name, each in (formats or {}).items()}),
         ):
             if value:
                 setattr(self, hook, _answer_with(value))
@@ -184,6 +186,7 @@ class Plugins:
         self._lock = threading.RLock()
         self._manager.add_hookspecs(importlib.import_module("vivavoce.hookspecs"))
         self._builtin: Mapping[str, Feature] = importlib.import_module(BUILTIN).FEATURES
+        self._without = without
         for name, feature in self._builtin.items():
             if name not in without:
                 self._manager.register(feature, name)
@@ -195,6 +198,18 @@ class Plugins:
     def names(self) -> list[str]:
         """The names of the plugins, in the order in which they are asked."""
         return [name for name, _ in self._manager.list_name_plugin()]
+
+    def is_built_in(self, name: str) -> bool:
+        """Return whether a plugin is a feature of this package."""
+        return name in self._builtin
+
+    def switched_off(self, hooks: Sequence[str]) -> list[str]:
+        """Return the built-in features that answer one of these hooks and are switched off."""
+        return [
+            name
+            for name, feature in self._builtin.items()
+            if name in self._without and any(hasattr(feature, hook) for hook in hooks)
+        ]
 
     def results(self, hook: str, **arguments: Any) -> Iterator[tuple[str, Any]]:
         """Yield the name of each plugin that implements a hook and answers it with something, and its answer."""
@@ -216,7 +231,7 @@ class Plugins:
             yield from ((name, answer) for answer in answers if answer is not None)
 
     def additions(self, kind: str, hooks: tuple[str, ...], builtin: Collection[str]) -> Mapping[str, Addition]:
-        """Return what plugins add of a kind through `hooks`, by name.
+        """Return what plugins add of a kind through `hooks`, by name: features in their order, then packages, sorted.
 
         A plugin that adds something else than references by name, or a name that exists, is switched off.
         """
@@ -246,8 +261,9 @@ class Plugins:
                     self.switch_off(plugin, f"{hook}: {error}")
                     table = {name: one for name, one in table.items() if one.plugin != plugin}
                 else:
-                    table = added | table
-        return table
+                    table |= {name: one for name, one in added.items() if name not in table}
+        own = {name: one for name, one in table.items() if one.plugin in self._builtin}
+        return own | dict(sorted(table.items()))
 
     def _install(self, name: str, point: EntryPoint) -> None:
         if self._manager.has_plugin(name):
@@ -315,6 +331,16 @@ def description(run: Any) -> RunDescription | None:
     return first_answer("describe_run", run=run)
 
 
+def is_built_in(plugin: str) -> bool:
+    """Return whether a plugin is a feature of this package."""
+    return plugins().is_built_in(plugin)
+
+
+def switched_off(hooks: Sequence[str]) -> list[str]:
+    """Return the built-in features that answer one of these hooks and are switched off in this process."""
+    return plugins().switched_off(hooks)
+
+
 def additions(kind: str, hooks: tuple[str, ...], builtin: Collection[str]) -> Mapping[str, Addition]:
     """Return what the plugins of this process add of a kind, by name."""
     return plugins().additions(kind, hooks, builtin)
@@ -326,6 +352,8 @@ def load(kind: str, addition: Addition) -> Any:
     Raises:
         UsageError: it cannot be imported; the message names the plugin and the reference.
     """
+    if is_built_in(addition.plugin):
+        return lazy(addition.reference)
     try:
         return lazy(addition.reference)
     except KeyboardInterrupt:

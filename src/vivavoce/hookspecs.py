@@ -42,7 +42,7 @@ def register_commands() -> Mapping[str, Command]:  # pyright: ignore[reportRetur
 
 @hookspec
 def register_formats() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
-    """Return references to formats of conversations (`vivavoce.exchange.format.Format`) by their names."""
+    """Return references to formats of conversations (`vivavoce.conversations.format.Format`) by their names."""
 
 
 @hookspec

@@ -94,8 +94,12 @@ class Registry(Generic[T]):
         return name in self._builtin
 
     def plugin_names(self) -> list[str]:
-        """Return the names that plugins add, sorted."""
-        return sorted(self._additions())
+        """Return the names that plugins add: those of features in their order, then those of packages, sorted."""
+        return list(self._additions())
+
+    def switched_off(self) -> list[str]:
+        """Return the built-in features that would add names and are switched off."""
+        return lazy("vivavoce.extensions:switched_off")(HOOKS[self.kind])
 
     def get(self, name: str, kind: str | None = None) -> T:
         """Return the thing of that name; `kind` is what an error calls it.
@@ -112,7 +116,7 @@ class Registry(Generic[T]):
         raise UsageError(f"no {kind or self.kind} '{name}'{did_you_mean(name, self.names())}")
 
     def entries(self, *, of_plugins: bool = False) -> Iterator[tuple[str, T]]:
-        """Yield every name and its thing, sorted; `of_plugins`, only what plugins add.
+        """Yield every name and its thing, sorted; `of_plugins`, only what plugins add, in their order.
 
         A plugin that cannot load something is switched off with a warning.
         """

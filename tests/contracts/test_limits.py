@@ -27,13 +27,12 @@ from server.live import Reply, get, send, serving
 from server.pages.test_sign_in import fields, submit
 from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
+from vivavoce.conversations.format import Loss, Member, Place
 from vivavoce.errors import GraderFault, SuiteFault
-from vivavoce.exchange.format import Loss, Place
-from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.spans import flat
-from vivavoce.exchange.steps import Step
-from vivavoce.exchange.traced import Line, Lines, assembled
 from vivavoce.features.clusters.cache import ClusterCache
+from vivavoce.features.formats.otel import flat
+from vivavoce.features.formats.steps import Step
+from vivavoce.features.formats.traced import Line, Lines, assembled
 from vivavoce.features.watch import intake
 from vivavoce.features.watch.intake import Arrival, Refused, Taken, taken, unpacked
 from vivavoce.features.watch.settling import Rules, begin
@@ -806,9 +805,9 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "features.watch.intake.MAX_MEMBERS": (lambda _, size: unpacking(size),),
     "features.watch.intake.MAX_KEPT_BYTES": (lambda _, size: kept_bytes(size),),
     "features.watch.settling.MOST_SPANS": (lambda _, size: spans_of_bundle(size),),
-    "exchange.spans.MAX_NAME_CHARS": (lambda _, size: "accepted" if flat({"x" * size: 1}) else "error",),
-    "exchange.traced.MAX_LINES": (lambda _, size: lines_of_talk(size),),
-    "exchange.traced.MAX_COPIES": (lambda _, size: copies(size),),
+    "features.formats.otel.MAX_NAME_CHARS": (lambda _, size: "accepted" if flat({"x" * size: 1}) else "error",),
+    "features.formats.traced.MAX_LINES": (lambda _, size: lines_of_talk(size),),
+    "features.formats.traced.MAX_COPIES": (lambda _, size: copies(size),),
     "records.label.LONGEST_COMMENT": (
         lambda entries, size: entries.send("POST", f"{TRIAL}/comments", {"text": "x" * size}),
     ),

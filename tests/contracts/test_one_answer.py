@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.translation import read_values
+from features.formats.translation import read_values
 from vivavoce.conversation import split_turns
-from vivavoce.exchange.conversations import text_of
-from vivavoce.exchange.format import format_named
+from vivavoce.conversations.format import format_named
+from vivavoce.conversations.shapes import text_of
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.extractors import View, build_extractor
 from vivavoce.messages import AnyMessage, read_messages

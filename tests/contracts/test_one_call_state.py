@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange.translation import read_values
+from features.formats.translation import read_values
 from vivavoce.comparing.call_outcomes import words_say_failed
-from vivavoce.exchange.conversion import texts
-from vivavoce.exchange.format import Loss, all_formats, format_named
+from vivavoce.conversations.format import Loss, all_formats, format_named
+from vivavoce.features.formats.conversion import texts
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.calls import Calls
 from vivavoce.grading.extractors import View, build_extractor

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from exchange.translation import read_values
-from vivavoce.exchange.google_adk import FORMAT
-from vivavoce.exchange.reading import detect, read
+from features.formats.translation import read_values
+from vivavoce.conversations.reading import detect, read
+from vivavoce.features.formats.google_adk import FORMAT
 
 PYTHON = Path(__file__).parents[2] / ".venv-adk" / "bin" / "python"
 PROGRAM = """

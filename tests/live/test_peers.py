@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.format import Loss, format_named
-from vivavoce.exchange.reading import files_in, format_with, read
+from vivavoce.conversations.format import Loss, format_named
+from vivavoce.conversations.reading import files_in, format_with, read
+from vivavoce.features.formats.conversion import convert
 from vivavoce.messages import read_messages
 
 ROOT = Path(__file__).parents[2]

@@ -19,8 +19,8 @@ import httpx
 import pytest
 from phoenix.client import AsyncClient
 
-from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.format import NATIVE, Loss, format_named
+from vivavoce.conversations.format import NATIVE, Loss, format_named
+from vivavoce.features.formats.conversion import convert
 from vivavoce.records.label import Label
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.summary import RunResult

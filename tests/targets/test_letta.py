@@ -14,13 +14,13 @@ from aiohttp import web
 
 from letta_evals_files import AGENT, SETUP, TOOL
 from vivavoce.errors import RateLimited, SuiteFault, TargetFault, UsageError
-from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage, read_message
 from vivavoce.plugins import load_object
 from vivavoce.records.score import Usage
 from vivavoce.targets.letta import AgentSource, LettaTarget
 from vivavoce.targets.letta_server import CLOUD, LOCAL, FactorySample, LettaAccess
 from vivavoce.targets.target import Opening, knows_users, new_user
+from vivavoce.wire.own_traffic import of_run
 
 if TYPE_CHECKING:
     from letta_client import AsyncLetta

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import RateLimited, SuiteFault, TargetFault, UsageError
-from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import HumanMessage
 from vivavoce.records.score import Usage
 from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeSession, LettaCodeTarget
 from vivavoce.targets.letta_server import LettaAccess
 from vivavoce.targets.target import Opening
+from vivavoce.wire.own_traffic import of_run
 
 INIT = {"type": "system", "subtype": "init", "agent_id": "agent-1", "conversation_id": "conv-1"}
 DONE = {"type": "result", "subtype": "success"}

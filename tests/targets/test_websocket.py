@@ -13,11 +13,11 @@ from aiohttp import web
 
 from asking import asked, told
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
-from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import HumanMessage
 from vivavoce.targets import WebSocketTarget
 from vivavoce.targets.target import Opening
 from vivavoce.targets.websocket import Frames
+from vivavoce.wire.own_traffic import of_run
 
 Bot = Callable[[web.WebSocketResponse, str], Awaitable[None]]
 STREAM = Frames(piece="delta", end={"type": "done"}, error="error.message", session="session")

@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from vivavoce.errors import SuiteFault, UsageError
-from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import ToolCall, ToolMessage
 from vivavoce.targets.target import Opening
 from vivavoce.targets.tools import World
 from vivavoce.tools.mcp import McpServer
 from vivavoce.tools.toolbox import Toolbox
+from vivavoce.wire.own_traffic import of_run
 
 HERE = Path(__file__).parent
 COMMAND = [sys.executable, "mcp_server.py"]

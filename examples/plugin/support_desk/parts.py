@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.cli.output import StoreOption, store_of
-from vivavoce.exchange.format import Format
+from vivavoce.conversations.format import Format
 from vivavoce.messages import AIMessage
 from vivavoce.metrics import BaseMultiTurnMetric, MetricConfig, MetricResult
 from vivavoce.report.export import Exporter

@@ -42,7 +42,6 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "metrics": "Test metrics: plant known defects in good conversations.",
     },
     "Data": {
-        "convert": "Convert conversations from one format to another.",
         "dataset": "Keep versions of a dataset, and show what changed.",
         "scenarios": "Write test scenarios from a description or recordings.",
     },

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vivavoce.cli.output import out
-from vivavoce.exchange.format import Format, all_formats
+from vivavoce.conversations.format import Format, all_formats
 from vivavoce.grading.extractors import extractors
 from vivavoce.grading.functions import option_names
 from vivavoce.grading.metrics import FunctionGrader

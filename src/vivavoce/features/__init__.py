@@ -134,8 +134,8 @@ FEATURES: Mapping[str, Feature] = {
         },
         exporters={
             "langfuse": "conversation:langfuse_folder",
-            "phoenix": "conversation:phoenix_folder",
             "otel": "conversation:otel_folder",
+            "phoenix": "conversation:phoenix_folder",
         },
         publishers={
             "langfuse": "conversation:to_langfuse",
@@ -143,6 +143,48 @@ FEATURES: Mapping[str, Feature] = {
             "otel": "conversation:to_otel",
             "mlflow": "mlflow:publish",
             "wandb": "wandb:publish",
+        },
+    ),
+    "formats": Feature(
+        "vivavoce.features.formats",
+        commands={
+            "convert": Command(
+                "Convert conversations from one format to another.", "command:command", panel="Data", before="dataset"
+            )
+        },
+        formats={
+            "openai": "openai:CHAT",
+            "otel": "otel:FORMAT",
+            "openinference": "otel:PHOENIX",
+            "langfuse": "langfuse:FORMAT",
+            "langsmith": "langsmith:FORMAT",
+            "langchain": "langchain:FORMAT",
+            "openai-responses": "openai:RESPONSES",
+            "openai-agents": "openai_agents:SESSIONS",
+            "openai-agents-traces": "openai_agents:TRACES",
+            "anthropic": "anthropic:FORMAT",
+            "vercel": "vercel:FORMAT",
+            "gemini": "gemini:FORMAT",
+            "google-adk": "google_adk:FORMAT",
+            "pydantic-ai": "pydantic_ai:FORMAT",
+            "sharegpt": "sharegpt:FORMAT",
+            "ragas": "ragas:FORMAT",
+            "deepeval": "deepeval:FORMAT",
+            "promptfoo": "promptfoo:FORMAT",
+            "letta-evals": "letta:EVALS",
+            "openai-tuning": "tuning:OPENAI_TUNING",
+            "openai-preference": "tuning:OPENAI_PREFERENCE",
+            "anthropic-tuning": "tuning:ANTHROPIC_TUNING",
+            "gemini-tuning": "tuning:GEMINI_TUNING",
+            "gemini-preference": "tuning:GEMINI_PREFERENCE",
+            "atif": "atif:FORMAT",
+            "letta": "letta:FORMAT",
+            "autogen": "autogen:FORMAT",
+            "inspect": "inspect_log:FORMAT",
+            "crewai": "crewai:FORMAT",
+            "livekit": "livekit:FORMAT",
+            "pipecat": "pipecat:FORMAT",
+            "tau": "tau:FORMAT",
         },
     ),
 }

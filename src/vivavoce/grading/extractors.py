@@ -38,7 +38,7 @@ _CLASSES = {
 
 def letta_messages(turns: Sequence[Sequence[AnyMessage]]) -> list[list[Any]]:
     """Return the messages of each turn: objects of the client's classes, or of the same shape if it is missing."""
-    in_letta = lazy("vivavoce.exchange.letta_messages:letta_turns")
+    in_letta = lazy("vivavoce.targets.letta_rows:letta_turns")
     return [[_message(row) for row in turn] for turn in in_letta([[one.to_dict() for one in turn] for turn in turns])]
 
 

@@ -11,8 +11,8 @@ from typing import Any, Unpack
 from pydantic import JsonValue, ValidationError
 
 from vivavoce.conversation import ConversationHistory
+from vivavoce.conversations.objects import Live, read_conversation
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
-from vivavoce.exchange.objects import Live, read_conversation
 from vivavoce.foreign_code import foreign_code, skip_reason
 from vivavoce.messages import Message, describe
 from vivavoce.metrics.config import ConversationType, Manner, MetricConfig

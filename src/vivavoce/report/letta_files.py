@@ -13,7 +13,6 @@ from statistics import fmean, stdev
 from typing import Any, Literal
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.letta_messages import letta_turns
 from vivavoce.grading.functions import metadata_of, turn_grade
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
 from vivavoce.records.score import Failure, Score, Usage
@@ -22,6 +21,7 @@ from vivavoce.report.export import file_names
 from vivavoce.report.strict_json import strict_json
 from vivavoce.stats.intervals import percentile
 from vivavoce.store.store import Store
+from vivavoce.targets.letta_rows import letta_turns
 
 Category = Literal["target", "extraction", "grading", "reward", "unknown"]
 

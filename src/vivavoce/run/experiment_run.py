@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import Deferred, UsageError
-from vivavoce.exchange.own_traffic import of_run
 from vivavoce.lazy_names import lazy
 from vivavoce.models.model import new_attempt
 from vivavoce.records.run import (
@@ -46,6 +45,7 @@ from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
 from vivavoce.targets.dialogue import TargetChannel, open_channel
 from vivavoce.targets.target import Target
+from vivavoce.wire.own_traffic import of_run
 
 if TYPE_CHECKING:  # only a run in batches loads them
     from vivavoce.run.batch_rounds import BatchRounds

@@ -20,9 +20,9 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from vivavoce.conversation import ConversationHistory
+from vivavoce.conversations.objects import Live, are_messages, conversation_of, is_live
+from vivavoce.conversations.own_rows import is_native_message
 from vivavoce.errors import UsageError
-from vivavoce.exchange.native import is_native_message
-from vivavoce.exchange.objects import Live, are_messages, conversation_of, is_live
 from vivavoce.message_objects import role_of
 from vivavoce.messages import Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample

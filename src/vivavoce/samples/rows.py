@@ -14,10 +14,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self, cast
 
+from vivavoce.conversations.format import NATIVE, TABLE, Format, Loss, format_named
+from vivavoce.conversations.own_rows import check_columns
+from vivavoce.conversations.reading import format_with, scan
 from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.format import NATIVE, TABLE, Format, Loss, format_named
-from vivavoce.exchange.native import check_columns
-from vivavoce.exchange.reading import format_with, scan
 from vivavoce.files.rows import format_of, scan_rows
 from vivavoce.samples.row import UnknownKeys, check_fields, read_sample
 from vivavoce.samples.sample import Sample

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
-from vivavoce.exchange.native import check_marks
+from vivavoce.conversations.own_rows import check_marks
 from vivavoce.messages import (
     AIMessage,
     AnyMessage,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from vivavoce.exchange.format import format_named, names, no_format
+from vivavoce.conversations.format import format_named, names, no_format
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.records.trajectory import Explore
 from vivavoce.samples.content import VERSION

@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from vivavoce.conversations.shapes import fields_in, objects_in, text_in
 from vivavoce.errors import SuiteFault, TargetFault
-from vivavoce.exchange.own_traffic import marked
-from vivavoce.exchange.shapes import fields_in, objects_in, text_in
 from vivavoce.messages import AIMessage, AnyMessage, said_by_assistant
 from vivavoce.records.call_states import default_calls
 from vivavoce.records.score import shorten
 from vivavoce.targets.environment import environment_of, from_environment
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.wire.http import Client, Limits, checked_url
+from vivavoce.wire.own_traffic import marked
 
 _CARD = "/.well-known/agent-card.json"
 _ENDED, _ASKS = "completed", "input-required"

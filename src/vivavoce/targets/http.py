@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
-from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.score import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
@@ -23,6 +22,7 @@ from vivavoce.targets.template import (
 )
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
+from vivavoce.wire.own_traffic import marked
 
 VARIABLES = ("message", "messages", "conversation_id", "user", "session", "sample")
 COOKIE = "cookie"

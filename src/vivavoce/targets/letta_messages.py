@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from vivavoce.comparing.text import join_text_parts
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
-from vivavoce.exchange.letta_messages import letta_part
 from vivavoce.messages import AnyMessage, ImagePart, TextPart, read_message
 from vivavoce.records.score import Usage, shorten
+from vivavoce.targets.letta_rows import letta_part
 from vivavoce.targets.target import Reply
 
 Event = Mapping[str, Any]

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel
 
 from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, TargetFault
-from vivavoce.exchange.own_traffic import marked
 from vivavoce.records.score import shorten
 from vivavoce.targets.target import Opening
 from vivavoce.wire.http import Limits, checked_url, retry_after
+from vivavoce.wire.own_traffic import marked
 
 if TYPE_CHECKING:
     import httpx

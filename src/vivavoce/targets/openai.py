@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault
-from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.call_states import default_calls
 from vivavoce.records.score import Usage, shorten, total
@@ -16,6 +15,7 @@ from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.tools import OfferedTools, Tools, ToolSession, World, unanswered
 from vivavoce.wire.chat import ChatEndpoint, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
+from vivavoce.wire.own_traffic import marked
 
 _ENDED = (None, "stop", "tool_calls", "function_call")
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
-from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.score import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
@@ -17,6 +16,7 @@ from vivavoce.targets.target import FirstToken, Opening, Reply, read_reply
 from vivavoce.targets.template import NotThere, address_template, header_lines, structure_template, value_at
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import checked_url
+from vivavoce.wire.own_traffic import marked
 from vivavoce.wire.session import open_session
 
 if TYPE_CHECKING:

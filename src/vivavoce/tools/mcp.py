@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from vivavoce.errors import MissingExtra, SuiteFault, UsageError
-from vivavoce.exchange.own_traffic import marked
 from vivavoce.records.score import EVIDENCE_LIMIT
 from vivavoce.tools.answer import Answer, Asked, failure
+from vivavoce.wire.own_traffic import marked
 
 if TYPE_CHECKING:
     from mcp import Client

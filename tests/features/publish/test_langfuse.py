@@ -22,9 +22,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from pydantic import ValidationError
 
 from report.cases import BROKEN_JUDGE, keep, outcome
+from vivavoce.conversations.format import NATIVE, Loss, format_named
 from vivavoce.errors import UsageError
-from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.format import NATIVE, Loss, format_named
+from vivavoce.features.formats.conversion import convert
 from vivavoce.features.publish import langfuse
 from vivavoce.features.publish.conversation import write
 from vivavoce.features.publish.langfuse_scores import SCORES as SCORES_KIND

@@ -13,10 +13,10 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from report.cases import keep, outcome
+from vivavoce.conversations.format import Loss
+from vivavoce.conversations.reading import read
 from vivavoce.errors import UsageError
-from vivavoce.exchange.format import Loss
-from vivavoce.exchange.otel import FORMAT
-from vivavoce.exchange.reading import read
+from vivavoce.features.formats.otel import FORMAT
 from vivavoce.features.publish.conversation import write
 from vivavoce.features.publish.otel import address
 from vivavoce.features.watch.intake import taken

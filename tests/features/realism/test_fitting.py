@@ -6,9 +6,9 @@ import pytest
 
 from features.realism.talks import side, users
 from vivavoce.errors import UsageError
-from vivavoce.exchange.suites import read_yaml
 from vivavoce.features.realism.fitting import Fitted, fitted
 from vivavoce.features.realism.reading import Spoken
+from vivavoce.files.plain_yaml import read_yaml
 from vivavoce.suites.spec import TesterSpec
 
 

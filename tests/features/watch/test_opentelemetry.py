@@ -13,7 +13,6 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from opentelemetry.util.genai.handler import TelemetryHandler
 from opentelemetry.util.genai.types import InputMessage, OutputMessage, TextPart
 
-from vivavoce.exchange.own_traffic import marked, of_run
 from vivavoce.features.watch.intake import PROTOBUF
 from vivavoce.features.watch.receiver import Receiver
 from vivavoce.features.watch.settling import Rules
@@ -22,6 +21,7 @@ from vivavoce.features.watch.suite import watching_metrics
 from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
+from vivavoce.wire.own_traffic import marked, of_run
 
 from .traffic import post
 

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from vivavoce.exchange.format import Place
-from vivavoce.exchange.grouping import Member
+from vivavoce.conversations.format import Member, Place
 from vivavoce.features.watch import intake
 from vivavoce.features.watch import receiver as receiving
 from vivavoce.features.watch import spool as spooling

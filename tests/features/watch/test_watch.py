@@ -18,13 +18,12 @@ from typing import Any
 
 import pytest
 
+from vivavoce.conversations.format import Loss, Member, Place, Row
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.exchange.format import Loss, Place, Row
-from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.spans import read_members
 from vivavoce.features.trends.trends import trend
 from vivavoce.features.watch import handing, settling, watch
 from vivavoce.features.watch.handing import Period
+from vivavoce.features.watch.intake import span_pieces
 from vivavoce.features.watch.receiver import Receiver
 from vivavoce.features.watch.report import print_status
 from vivavoce.features.watch.settling import Rules, is_sampled
@@ -401,12 +400,12 @@ async def test_spans_that_no_reader_was_made_for_do_not_keep_others_waiting(
     receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(spans: Iterable[Member], loss: Loss) -> Iterator[tuple[Place, Row]]:
-        for place, row in read_members(spans, loss):
+        for place, row in span_pieces().conversations(spans, loss):
             if row["id"] == "c7":
                 raise KeyError("unheard of")
             yield place, row
 
-    monkeypatch.setattr(settling, "read_members", read)
+    monkeypatch.setattr(settling, "span_pieces", lambda: span_pieces()._replace(conversations=read))
     await take(receiver, *(turn(f"c{number}", 0) for number in range(20)))
     await watch_of(spool, store).run()
     assert set(judged(store)) == {f"c{number}" for number in range(20)} - {"c7"}

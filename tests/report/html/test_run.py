@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.exchange.suites import yaml_text
+from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.records.details import Latency
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import Usage

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.exchange.suites import yaml_text
 from vivavoce.features.clusters.finding import Found
+from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.plugins import is_file_reference
 from vivavoce.records.run import Grading, Run
 from vivavoce.samples.row import PATHS

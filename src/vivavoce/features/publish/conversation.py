@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.exchange.conversion import SOURCE
+from vivavoce.conversations.format import SOURCE
 from vivavoce.features.publish.sending import Address, Kind, Request, count_items, in_words, send, write_requests
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.pacing.loops import wait_for

@@ -15,19 +15,17 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import unquote
 
+from vivavoce.conversations.format import Loss, format_named
+from vivavoce.conversations.shapes import fields_in
 from vivavoce.errors import Fault, UsageError
-from vivavoce.exchange.format import Loss
-from vivavoce.exchange.gen_ai import SCORED
-from vivavoce.exchange.otel import nanoseconds, otlp_attributes
-from vivavoce.exchange.own_traffic import RUN
-from vivavoce.exchange.parts import write_message
-from vivavoce.exchange.shapes import fields_in
 from vivavoce.features.publish.conversation import Conversation, Message, Place, Span, conversations, spans, stable_id
 from vivavoce.features.publish.sending import Address, Kind, Request
 from vivavoce.records.score import Failure, Score
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url
+from vivavoce.wire.otlp import SCORE_EVENT, nanoseconds, otlp_attributes
+from vivavoce.wire.own_traffic import RUN
 
 FORMATS = frozenset(("otel", "openinference"))
 """Formats of rows that were traces of OpenTelemetry."""
@@ -149,12 +147,11 @@ def _turn(span: Span) -> Data:
 
 
 def _messages(messages: list[Message]) -> str | None:
-    loss = Loss()
-    return (
-        strict_json([write_message(message, index, loss) for index, message in enumerate(messages)])
-        if messages
-        else None
-    )
+    if not messages:
+        return None
+    loss, write = Loss(), format_named("otel").write_message
+    assert write is not None
+    return strict_json([write(message, index, loss) for index, message in enumerate(messages)])
 
 
 def _scores(conversation: Conversation) -> Iterator[tuple[str, Score]]:
@@ -195,7 +192,7 @@ def _events(graded: GradedRun, conversation: Conversation, left_out: Counter[str
         yield {
             "timeUnixNano": nanoseconds(end),
             "observedTimeUnixNano": nanoseconds(end),
-            "eventName": SCORED,
+            "eventName": SCORE_EVENT,
             "severityNumber": 17 if score.state == "error" else 9,
             "attributes": otlp_attributes(known),
             **({} if place.trace is None else {"traceId": place.trace}),

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.suites import yaml_text
 from vivavoce.features.realism.features import FEATURES
 from vivavoce.features.realism.kinds import find_kinds
 from vivavoce.features.realism.measuring import Both, usual_language
 from vivavoce.features.realism.reading import Spoken
+from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.report.text import count, one_line
 from vivavoce.stats.bootstrap import Floats
 

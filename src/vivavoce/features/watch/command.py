@@ -16,6 +16,7 @@ from vivavoce.cli.output import StoreOption, existing, notes, store_of
 from vivavoce.errors import UsageError
 from vivavoce.features.watch.beat import LEAST, AlertRules
 from vivavoce.features.watch.folder import Folder
+from vivavoce.features.watch.intake import span_pieces
 from vivavoce.features.watch.report import print_status
 from vivavoce.features.watch.settling import Rules
 from vivavoce.features.watch.spool import Spool, spool_path
@@ -124,10 +125,10 @@ def command(
         raise typer.Exit(print_status(store_of(store), name, check=check, as_json=as_json))
     if as_json:
         raise UsageError("--json needs --status or --check")
+    span_pieces()
     rules = Rules(seconds("--idle", idle), seconds("--max-age", max_age), share("--sample", sample), tests)
     options = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache)
-    alert = AlertRules(seconds("--window", window), least)
-    how = Watching(rules, options, per, once, quiet, alert)
+    how = Watching(rules, options, per, once, quiet, AlertRules(seconds("--window", window), least))
     most = size("--max-disk", max_disk)
     described = _Judges(metrics, suite, judge, scope).described(name, max_concurrent)
     say: Callable[[str], None] = partial(notes().print, soft_wrap=True)

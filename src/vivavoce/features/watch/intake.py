@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.format import Loss, Place, Record
-from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.otlp_protobuf import BrokenProtobuf, decode
-from vivavoce.exchange.spans import members
+from vivavoce.conversations.format import Loss, Member, Pieces, Place, Record, format_named
+from vivavoce.wire.otlp import BrokenProtobuf, decode
 
 Signal = Literal["traces", "logs"]
 SIGNALS: tuple[Signal, ...] = ("traces", "logs")
@@ -107,6 +105,17 @@ class Request:
             raise Refused(400, "the body is nested too deeply") from error
 
 
+def span_pieces() -> Pieces:
+    """Return how spans of OpenTelemetry are read.
+
+    Raises:
+        UsageError: formats are switched off.
+    """
+    pieces = format_named("otel").pieces
+    assert pieces is not None
+    return pieces
+
+
 def taken(value: Any) -> Taken:
     """Return what a document of OTLP holds.
 
@@ -116,7 +125,7 @@ def taken(value: Any) -> Taken:
     found, loss = Taken(), Loss()
     kept = 0
     loss.on_broken = found.refused.append
-    for member in members([Record(_PLACE, value)], loss):
+    for member in span_pieces().members([Record(_PLACE, value)], loss):
         if member.value.get("is_log") and member.value.get("is_own"):  # the scores that we published ourselves
             continue
         packed = marshal.dumps(member.value)

@@ -12,10 +12,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vivavoce.conversations.format import Loss, Member, Place, Row
 from vivavoce.errors import UsageError
-from vivavoce.exchange.format import Loss, Place, Row
-from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.spans import read_members
+from vivavoce.features.watch.intake import span_pieces
 from vivavoce.features.watch.spool import text_of
 
 AT_ONCE = 50
@@ -216,7 +215,7 @@ def _rows(bundles: dict[int, list[Packed]], broken: list[str]) -> dict[int, list
     """Return the conversations of each bundle; one that no reader was made for does not keep the others waiting."""
     found: dict[int, list[Row]] = {bundle: [] for bundle in bundles}
     try:
-        for place, row in read_members(_members(bundles), Loss()):
+        for place, row in span_pieces().conversations(_members(bundles), Loss()):
             found[place.line].append(row)
     except UsageError:  # a disk, and not what was sent
         raise
@@ -231,8 +230,8 @@ def _rows(bundles: dict[int, list[Packed]], broken: list[str]) -> dict[int, list
 
 
 def _members(bundles: dict[int, list[Packed]]) -> Iterator[Member]:
-    for bundle, spans in bundles.items():
-        for span in spans:
+    for bundle, packed in bundles.items():
+        for span in packed:
             names = (text_of(span.conversation), text_of(span.identity), text_of(span.parent), span.time)
             yield Member(Place(_FILE, bundle), marshal.loads(span.value), text_of(span.trace) or "", *names)
 

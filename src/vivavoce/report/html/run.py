@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from vivavoce.exchange.suites import yaml_text
+from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.records.details import dollars, in_words
 from vivavoce.records.run import Grading, Reason, Run, Verdict
 from vivavoce.records.score import total

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vivavoce.conversations.objects import messages_of, plain
 from vivavoce.errors import TargetFault
-from vivavoce.exchange.objects import messages_of, plain
 from vivavoce.messages import AnyMessage
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.score import Usage, total

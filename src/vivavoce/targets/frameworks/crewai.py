@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, cast
 
+from vivavoce.conversations.objects import messages_of, plain
 from vivavoce.errors import UsageError
-from vivavoce.exchange.objects import messages_of, plain
 from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy

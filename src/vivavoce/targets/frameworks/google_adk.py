@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from vivavoce.conversations.objects import messages_of, plain, written_as
 from vivavoce.errors import TargetFault
-from vivavoce.exchange.objects import messages_of, plain, written_as
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total

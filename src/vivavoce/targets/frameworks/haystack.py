@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
+from vivavoce.conversations.objects import plain
 from vivavoce.errors import TargetFault, UsageError
-from vivavoce.exchange.objects import plain
 from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vivavoce.exchange.objects import messages_of, plain, written_as
-from vivavoce.exchange.shapes import tool_names
+from vivavoce.conversations.objects import messages_of, plain, written_as
+from vivavoce.conversations.shapes import tool_names
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage

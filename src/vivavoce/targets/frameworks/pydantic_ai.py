@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from vivavoce.exchange.objects import messages_of
+from vivavoce.conversations.objects import messages_of
 from vivavoce.messages import AnyMessage
 from vivavoce.targets.frameworks.framework import (
     Beginning,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
-from vivavoce.exchange.own_traffic import marked_spans
 from vivavoce.foreign_code import foreign_code, original_error
 from vivavoce.messages import AnyMessage
 from vivavoce.targets.frameworks.framework import Beginning, Conversation, Framework, framework_of, frameworks
 from vivavoce.targets.target import FirstToken, Opening, Reply, crash_of, was_raised_here
+from vivavoce.wire.own_traffic import marked_spans
 
 T = TypeVar("T")
 

@@ -1,0 +1,229 @@
+"""LangChain's messages: as `messages_to_dict` writes them, as `dumpd` does, and flat, as `model_dump` does.
+
+The three spellings have the same fields, whose meaning is in `message_objects`. Blocks of a provider that repeat the
+calls (`tool_use`) are kept beside. Messages are written as they were read, those of others as `messages_to_dict` does.
+Source: the message classes of langchain-core, and what its `messages_to_dict`, `dumpd` and `model_dump` return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeGuard, cast
+
+from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.conversations.format import Loss, Row
+from vivavoce.conversations.shapes import (
+    Items,
+    Message,
+    Messages,
+    Unreadable,
+    arguments_of,
+    did_fail,
+    difference,
+    name_of,
+    restored,
+    set_aside,
+    state_outcome,
+    taken_back,
+    tool_call,
+)
+from vivavoce.message_objects import LANGCHAIN, ROLES, calls_of, content_of
+
+_TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
+_CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
+_NAMES = {  # of classes that `dumpd` names without their type
+    **{written: type_ for type_, written in _CLASSES.items()},
+    "ChatMessage": "chat",
+    "FunctionMessage": "function",
+    "RemoveMessage": "remove",
+}
+_OTHERS = frozenset(("chat", "ChatMessageChunk", "remove"))
+_CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system"}
+_OWN = frozenset(("additional_kwargs", "response_metadata", "invalid_tool_calls"))
+_TOLD_ASIDE = ("usage_metadata", "response_metadata", "additional_kwargs", "artifact")
+_KNOWN = frozenset(
+    (
+        *("type", "content", "name", "id", "role", "example", "tool_calls", "tool_call_id", "tool_call_chunks"),
+        *("chunk_position", "invalid_tool_calls", "status", *_TOLD_ASIDE),
+    )
+)
+
+
+class _Spelled(NamedTuple):
+    """A message without its wrapping."""
+
+    spelling: Literal["data", "dumpd", "flat"]
+    type: str
+    fields: Row
+
+
+def _unwrapped(item: Any) -> _Spelled | None:
+    """Return a message without its wrapping; None if it is not a message."""
+    if not isinstance(item, Mapping):
+        return None
+    held = cast("Row", item)
+    if held.get("lc") == 1 and isinstance(kwargs := held.get("kwargs"), dict) and isinstance(held.get("id"), list):
+        path = cast("list[Any]", held["id"])
+        spelled = cast("Row", kwargs).get("type") or _NAMES.get(str(path[-1]) if path else "")
+        return _Spelled("dumpd", spelled, cast("Row", kwargs)) if _is_type(spelled) else None
+    type_ = held.get("type")
+    if not _is_type(type_):
+        return None
+    if isinstance(data := held.get("data"), dict):
+        return _Spelled("data", type_, cast("Row", data))
+    is_flat = type_ in _OTHERS or ("content" in held and "role" not in held)
+    return _Spelled("flat", type_, held) if is_flat else None
+
+
+def _is_type(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and (value in ROLES or value in _OTHERS)
+
+
+def _is_certain(item: Any) -> bool:
+    found = _unwrapped(item)
+    return found is not None and (found.spelling != "flat" or not _OWN.isdisjoint(found.fields))
+
+
+def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
+    messages: list[Message] = []
+    for index, item in enumerate(items):
+        found = _unwrapped(item)
+        if found is None:
+            raise Unreadable(f"message {index}: needs a type, {', '.join(_CLASSES)}, and content")
+        if found.type == "remove":
+            loss.dropped("remove: the order to delete a message", index)
+            continue
+        message = _message(found, index, loss)
+        kept = difference(_fields(message, found.spelling), found.fields)
+        if found.spelling != "data":
+            kept["spelling"] = found.spelling
+        if found.spelling == "dumpd" and item["id"] != _class_path(_TYPES[message["role"]]):
+            kept["class"] = item["id"]
+        if found.spelling == "data" and item["type"] != _TYPES[message["role"]]:
+            kept["type"] = item["type"]
+        set_aside(message, LANGCHAIN, kept)
+        messages.append(message)
+    return messages
+
+
+def _message(found: _Spelled, index: int, loss: Loss) -> Message:
+    fields = found.fields
+    role, name = ROLES.get(found.type), fields.get("name")
+    if role is None:
+        spoken = fields.get("role")
+        role, name = _role_of_chat(spoken, index, loss), name or spoken
+    for key in fields:
+        if key not in _KNOWN:
+            loss.unknown(key, index)
+        elif key in _TOLD_ASIDE and fields[key]:
+            loss.aside(key, index)
+    message: Message = {"role": role, "content": _content(fields.get("content"), role, index, loss)}
+    if isinstance(name, str):
+        message["name"] = name
+    if role == "assistant":
+        if calls := _calls(fields, index, loss):
+            message["tool_calls"] = calls
+            message["content"] = message["content"] or None
+    elif role == "tool":
+        called = fields.get("tool_call_id")
+        message["tool_call_id"] = called if isinstance(called, str) else None
+        state_outcome(message, failed_if(fields.get("status") == "error"))  # `success` is written whatever came back
+    return message
+
+
+def _role_of_chat(spoken: Any, index: int, loss: Loss) -> str:
+    if isinstance(spoken, str) and spoken in _CHAT_ROLES:
+        return _CHAT_ROLES[spoken]
+    loss.guessed(f"that '{spoken}' speaks for the assistant", index)
+    return "assistant"
+
+
+def _calls(fields: Row, index: int, loss: Loss) -> list[Row]:
+    found = calls_of(fields)
+    named = [call for call in found if isinstance(call.get("name"), str)]
+    if len(named) < len(found):
+        loss.dropped("a call without a name", index, len(found) - len(named))
+    return [tool_call(_text_or_none(call.get("id")), call["name"], call["args"]) for call in named]
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _content(content: Any, role: str, index: int, loss: Loss) -> Any:
+    if isinstance(content, str) or content is None:
+        return content
+    if not isinstance(content, list):
+        raise Unreadable(f"message {index}: the content is a text or a list of blocks, not {type(content).__name__}")
+    said, unread = content_of(cast("list[Any]", content), role)
+    for block in unread:
+        loss.aside(f"block {cast('Row', block).get('type')}" if isinstance(block, dict) else "block", index)
+    return said or ""
+
+
+def _fields(message: Message, spelling: str) -> Row:
+    """Return the fields of a message, with the defaults that LangChain writes in this spelling."""
+    role = message["role"]
+    content: object = message.get("content")
+    fields: Row = {"content": "" if content is None else content, "type": _TYPES[role]}
+    if spelling != "dumpd":
+        fields.update(additional_kwargs={}, response_metadata={}, name=None, id=None)
+    if message.get("name") is not None:
+        fields["name"] = message["name"]
+    if role == "assistant":
+        calls = [_written_call(call) for call in message.get("tool_calls") or ()]
+        fields["tool_calls"] = [call for call in calls if isinstance(call["args"], dict)]
+        fields["invalid_tool_calls"] = [
+            {**call, "error": None, "type": "invalid_tool_call"} for call in calls if not isinstance(call["args"], dict)
+        ]
+        if spelling != "dumpd":
+            fields["usage_metadata"] = None
+    elif role == "tool":
+        status = "error" if did_fail(message) else "success"
+        fields.update(tool_call_id=message.get("tool_call_id"), status=status)
+        if spelling != "dumpd":
+            fields["artifact"] = None
+    return fields
+
+
+def _written_call(call: Row) -> Row:
+    """Return a call with its arguments as an object, or as the text that they are."""
+    arguments = arguments_of(call)
+    args: Any = cast("Any", arguments) if isinstance(arguments, dict) else call["function"]["arguments"]
+    return {"name": name_of(call), "args": args, "id": call.get("id"), "type": "tool_call"}
+
+
+def _class_path(type_: str) -> list[str]:
+    return ["langchain", "schema", "messages", _CLASSES.get(type_, type_)]
+
+
+def _write(messages: list[Message], loss: Loss) -> Row:
+    return {"messages": [_written(message, index, loss) for index, message in enumerate(messages)]}
+
+
+def _written(message: Message, index: int, loss: Loss) -> Row:
+    kept = taken_back(message, LANGCHAIN)
+    spelling = kept.get("spelling", "data")
+    loss.left_out(message, ("timestamp", "retrieval_context"), index)
+    fields = restored(_fields(message, spelling), kept)
+    type_ = kept.get("type", _TYPES[message["role"]])
+    match spelling:
+        case "flat":
+            return fields
+        case "dumpd":
+            path = kept.get("class") or _class_path(type_)
+            return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
+        case _:
+            return {"type": type_, "data": fields}
+
+
+FORMAT = Messages(
+    name=LANGCHAIN,
+    title="LangChain messages",
+    keys=("messages",),
+    is_certain=_is_certain,
+    is_message=lambda item: _unwrapped(item) is not None,
+    read=_read,
+    write=_write,
+    keeps_outcomes=True,
+).format()
