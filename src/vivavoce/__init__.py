@@ -9,7 +9,6 @@ from vivavoce.lazy_names import lazy_names
 if TYPE_CHECKING:
     from vivavoce.client.asynchronous import AsyncClient as AsyncClient
     from vivavoce.client.synchronous import Client as Client
-    from vivavoce.conversation import ConversationHistory as ConversationHistory
     from vivavoce.errors import UsageError as UsageError
     from vivavoce.errors import VivavoceError as VivavoceError
     from vivavoce.grading.extractors import extractor as extractor
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from vivavoce.grading.rewards import RewardOutput as RewardOutput
     from vivavoce.grading.rewards import reward_composer as reward_composer
     from vivavoce.messages import AIMessage as AIMessage
+    from vivavoce.messages import ConversationHistory as ConversationHistory
     from vivavoce.messages import HumanMessage as HumanMessage
     from vivavoce.messages import ToolCall as ToolCall
     from vivavoce.messages import ToolMessage as ToolMessage
@@ -75,7 +75,7 @@ __getattr__, __dir__ = lazy_names(
     {
         ".client.asynchronous": ("AsyncClient",),
         ".client.synchronous": ("Client",),
-        ".conversation": ("ConversationHistory",),
+        ".messages": ("ConversationHistory",),
         ".errors": ("UsageError", "VivavoceError"),
         ".grading.extractors": ("extractor",),
         ".grading.functions": ("GradeResult",),

@@ -318,7 +318,7 @@ def talk(messages: int) -> list[dict[str, str]]:
 
 def endless(entries: Entries, seconds: int) -> Outcome:
     """Search as long as the limit: a text that takes longer is an error, one that does not is searched."""
-    hostile = "a" * 60 + "!" if seconds > VALUES["expressions.SECONDS"] else "a"
+    hostile = "a" * 60 + "!" if seconds > VALUES["safe_regex.SECONDS"] else "a"
     return entries.evaluate({"metric": "regex_match"}, hostile, reference="(a|aa)+$")
 
 
@@ -699,7 +699,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     ),
     "expressions.MAX_PATTERN_CHARS": pattern(lambda size: "x" * size),
     "expressions.MAX_REPEATED_PARTS": pattern(lambda size: f"x{{{size}}}"),
-    "expressions.SECONDS": (endless,),
+    "safe_regex.SECONDS": (endless,),
     "comparing.similarity.MAX_COMPARED_CHARS": by_reply(
         "fuzzy_ratio", {}, lambda size: "ab" * (size // 2) + "a" * (size % 2)
     ),

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exchange.translation import read_values
-from vivavoce.conversation import split_turns
 from vivavoce.exchange.conversations import text_of
 from vivavoce.exchange.format import format_named
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.messages import AnyMessage, read_messages
+from vivavoce.messages import AnyMessage, read_messages, split_turns
 from vivavoce.metrics import RefusalMetric
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.trajectory import answer_of_turn

@@ -40,7 +40,6 @@ from vivavoce.server.replies import (
     SearchHit,
     SearchPage,
 )
-from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry, AuditPage
 from vivavoce.store.browse.listing import (
     GradedTurn,
@@ -53,6 +52,7 @@ from vivavoce.store.browse.listing import (
     TurnPage,
 )
 from vivavoce.store.search.search import Kind as SearchKind
+from vivavoce.validation import shows_options
 from vivavoce.wire.session import open_session
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args
 from vivavoce.errors import Problem, UsageError, VivavoceError, did_you_mean
 from vivavoce.files.json_document import BrokenDocument, JsonDocument
 from vivavoce.files.rows import format_of, open_file, scan_lines, scan_rows
-from vivavoce.foreign_code import foreign_code
 from vivavoce.plugins import Registry, lazy
+from vivavoce.user_code import foreign_code
 
 
 class Place(NamedTuple):

@@ -21,8 +21,8 @@ from typing import Any, cast
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.format import Loss
 from vivavoce.exchange.suites import Suite, SuiteFormat, read_yaml
-from vivavoce.expressions import expression
 from vivavoce.files.rows import read_rows
+from vivavoce.safe_regex import expression
 
 _FILE = "file://"
 _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".sh", ".rb")

@@ -11,11 +11,19 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from vivavoce.conversation import mark_of
+from vivavoce.comparing.prohibitions import act_text
 from vivavoce.errors import Blame
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SessionMark, StoredMessages, ToolCall, ToolMessage
+from vivavoce.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    SessionMark,
+    StoredMessages,
+    ToolCall,
+    ToolMessage,
+    mark_of,
+)
 from vivavoce.plugins import lazy
-from vivavoce.prohibitions import act_text
 from vivavoce.records.score import Evidence, Failure, FindingState, Score, Usage, score_fields, to_number
 
 

@@ -18,7 +18,7 @@ from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.run.experiment import Experiment
 from vivavoce.samples.sample import Sample
-from vivavoce.unchecked import unchecked
+from vivavoce.validation import unchecked
 from vivavoce.work_time import conversation_work
 
 

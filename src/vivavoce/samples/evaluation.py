@@ -25,11 +25,10 @@ from pydantic import (
 )
 
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.conversation import pretty
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.ragas import OLD_NAMES, TYPES, new_name, ragas_call, ragas_message
 from vivavoce.files.rows import Format, format_of, read_rows
-from vivavoce.messages import AIMessage, AnyMessage, Messages, TextPart, ToolCall, ToolMessage, describe
+from vivavoce.messages import AIMessage, AnyMessage, Messages, TextPart, ToolCall, ToolMessage, describe, pretty
 from vivavoce.samples.table import json_cell, read_text, text_cell
 
 Rubrics = Annotated[dict[str, str] | None, Field(validation_alias=AliasChoices("rubrics", "rubric"))]

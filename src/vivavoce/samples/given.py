@@ -19,12 +19,11 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
 from vivavoce.exchange.native import is_native_message
 from vivavoce.exchange.objects import Live, are_messages, conversation_of, is_live
 from vivavoce.message_objects import role_of
-from vivavoce.messages import Message
+from vivavoce.messages import ConversationHistory, Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import UnknownKeys, read_sample
 from vivavoce.samples.sample import Sample

@@ -41,12 +41,12 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from vivavoce.comparing.json_values import BrokenJson, parse
+from vivavoce.comparing.prohibitions import forbidden_act
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.native import SESSIONS, with_sessions_joined
 from vivavoce.files.file_mentions import check_text
 from vivavoce.messages import describe
 from vivavoce.plugins import check_may_name_file
-from vivavoce.prohibitions import forbidden_act
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.sample import Sample
 from vivavoce.samples.table import read_text

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.files.file_mentions import check_text
-from vivavoce.foreign_code import check_callable
 from vivavoce.grading.asked import Asked, Judge
 from vivavoce.grading.call_mistakes import KnownTools, wrong_calls
 from vivavoce.grading.expect import judged_by
@@ -75,7 +74,7 @@ from vivavoce.suites.metric_names import cascaded, grading_of, metric_of, writte
 from vivavoce.suites.plan import early_gate, refusals, stopping
 from vivavoce.suites.spec import TrialsUntil
 from vivavoce.suites.toolbox import known_tools
-from vivavoce.user_code import source_of
+from vivavoce.user_code import check_callable, source_of
 
 if TYPE_CHECKING:
     from vivavoce.metrics.judged.rubric_judge import RubricJudge

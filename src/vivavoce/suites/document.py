@@ -20,7 +20,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.targets.environment import VARIABLE, fill, unset_in
+from vivavoce.settings import VARIABLE, fill, unset_in
 
 KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1_000_000

@@ -14,7 +14,6 @@ from ruamel.yaml.error import YAMLError
 
 from vivavoce.errors import UsageError
 from vivavoce.files.file_mentions import check_text
-from vivavoce.foreign_code import check_callable
 from vivavoce.grading.metrics import FunctionGrader, FunctionGrading, GraderMetric, extracted, is_grading_function
 from vivavoce.metrics.composition import Cascade
 from vivavoce.metrics.config import Scope
@@ -31,7 +30,7 @@ from vivavoce.suites.document import Document, read_document
 from vivavoce.suites.grader_spec import CascadeSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import mistakes_in
 from vivavoce.suites.part import Address, SettingsOfModel, Spec
-from vivavoce.user_code import text_of
+from vivavoce.user_code import check_callable, text_of
 
 _OPTIONS = ("settings", "scope", "window", "tokens", "overlap")
 """Fields that every judged metric has, in the same form."""

@@ -8,8 +8,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from vivavoce.validation import Written
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
-from vivavoce.written import Written
 
 SECRET = re.compile(
     r"(proxy-)?authorization|cookie|(x[-_])?(api[-_]?key|token|auth[-_]token|access[-_]token|secret)|password", re.I

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from vivavoce import targets as kinds  # each is imported when it is built
 from vivavoce.errors import UsageError, VivavoceError
-from vivavoce.foreign_code import foreign_code
 from vivavoce.plugins import lazy, load_object
 from vivavoce.records.call_states import declare_visible_calls
 from vivavoce.run.experiment import Limits
 from vivavoce.samples.rows import SampleCount
-from vivavoce.signatures import read_options
+from vivavoce.settings import from_environment
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.target_spec import (
@@ -34,9 +33,10 @@ from vivavoce.suites.target_spec import (
     target_kinds,
 )
 from vivavoce.suites.toolbox import mcp_server, opened, toolbox_of
-from vivavoce.targets.environment import from_environment
 from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Target, cannot_return, gets_conversation, knows_users, lacks_history
+from vivavoce.user_code import foreign_code
+from vivavoce.validation import read_options
 from vivavoce.wire.http import Limits as WireLimits
 from vivavoce.wire.http import is_loopback
 

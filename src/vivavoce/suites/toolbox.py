@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy, load_object
 from vivavoce.samples.sample import Sample
+from vivavoce.settings import from_environment
 from vivavoce.suites.load import Suite
 from vivavoce.suites.target_spec import (
     AnyTargetSpec,
@@ -18,7 +19,6 @@ from vivavoce.suites.target_spec import (
     OpenAITargetSpec,
     RecordingTargetSpec,
 )
-from vivavoce.targets.environment import from_environment
 from vivavoce.tools.answer import Canned, FunctionForm, Handler, HandlerForm, RecordingForm
 from vivavoce.tools.function import FunctionTool
 from vivavoce.tools.toolbox import Toolbox, by_name, check_row

@@ -12,10 +12,10 @@ from typing import Any
 
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked_spans
-from vivavoce.foreign_code import foreign_code, name_of, original_error
 from vivavoce.messages import AnyMessage
 from vivavoce.pacing.loops import in_thread
 from vivavoce.targets.target import Opening, Reply, crash_of, read_reply
+from vivavoce.user_code import foreign_code, name_of, original_error
 
 _USER = "user"
 """A parameter for the id of the user; where it stands first and none is called `message`, it is for the message."""

@@ -10,7 +10,7 @@ from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.score import shorten
-from vivavoce.targets.environment import as_variables, environment_of, from_environment
+from vivavoce.settings import as_variables, environment_of, from_environment
 from vivavoce.targets.target import Opening, Reply, read_reply
 from vivavoce.targets.template import (
     NotThere,

@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import Any, Protocol, cast, runtime_checkable
 
 from vivavoce.errors import TargetFault
-from vivavoce.foreign_code import foreign_code
 from vivavoce.message_objects import role_of
 from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages, said_by_assistant
 from vivavoce.records.score import EVIDENCE_LIMIT, Usage, shorten
+from vivavoce.user_code import foreign_code
 
 log = logging.getLogger("vivavoce")
 

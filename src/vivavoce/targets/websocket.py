@@ -12,7 +12,7 @@ from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.score import shorten
-from vivavoce.targets.environment import as_variables, environment_of, from_environment
+from vivavoce.settings import as_variables, environment_of, from_environment
 from vivavoce.targets.target import FirstToken, Opening, Reply, read_reply
 from vivavoce.targets.template import NotThere, address_template, header_lines, structure_template, value_at
 from vivavoce.wire.chat import wire_messages

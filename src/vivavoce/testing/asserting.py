@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import (
     Fault,
     GraderFault,
@@ -23,7 +22,7 @@ from vivavoce.grading.call_mistakes import check_call_options
 from vivavoce.grading.expect import ExpectMetric, asked_by
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import FunctionGrading, deciding_grader
-from vivavoce.messages import Message
+from vivavoce.messages import ConversationHistory, Message
 from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
 from vivavoce.metrics.panel import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import TargetFault
-from vivavoce.messages import HumanMessage
+from vivavoce.messages import ConversationHistory, HumanMessage
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.targets.dialogue import Dialogue, open_channel

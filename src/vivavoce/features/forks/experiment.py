@@ -40,7 +40,7 @@ from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
 from vivavoce.tools.recordings import Recordings, recorded_call
 from vivavoce.tools.toolbox import Toolbox, by_name
-from vivavoce.unchecked import changed
+from vivavoce.validation import changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from vivavoce.comparing.numbers import (
 from vivavoce.comparing.quotes import cuts_word, shown_text, without_markup
 from vivavoce.comparing.spelled_digits import with_numerals
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
-from vivavoce.expressions import expression
 from vivavoce.lazy_names import lazy
+from vivavoce.safe_regex import expression
 
 
 def identity(value: JsonValue) -> str:

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked_spans
-from vivavoce.foreign_code import foreign_code, original_error
 from vivavoce.messages import AnyMessage
 from vivavoce.targets.frameworks.framework import Beginning, Conversation, Framework, framework_of, frameworks
 from vivavoce.targets.target import FirstToken, Opening, Reply, crash_of, was_raised_here
+from vivavoce.user_code import foreign_code, original_error
 
 T = TypeVar("T")
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.errors import UsageError
-from vivavoce.prohibitions import (
+from vivavoce.comparing.prohibitions import (
     act_text,
     check_prohibitions,
     forbidden_act,
@@ -17,6 +16,7 @@ from vivavoce.prohibitions import (
     must_happen,
     only_refuses,
 )
+from vivavoce.errors import UsageError
 
 PREFIXES = (
     *(

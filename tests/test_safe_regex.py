@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from contextlib import suppress
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import Expression, check_expression, expression
+from vivavoce.grading.expected import read_expect
+from vivavoce.grading.functions import read_options
+from vivavoce.grading.graders import trajectory_match, truth_problem
+from vivavoce.metrics import RuleMetric
+from vivavoce.metrics.exact.arguments import ArgumentRule
+from vivavoce.safe_regex import Expression, check_expression, expression, is_impossible
 from vivavoce.search_process import SearchKind, search_in_process
 from vivavoce.work_time import limited_work
 
@@ -25,7 +32,7 @@ def test_it_finds_matches_and_groups() -> None:
 
 
 def test_a_search_that_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.1)
+    monkeypatch.setattr("vivavoce.safe_regex.SECONDS", 0.1)
     endless = Expression("(a|aa)+$")
     for search in (endless.found_in, endless.matches):
         with pytest.raises(GraderFault, match=r"took longer than 0\.1 s") as caught:
@@ -124,7 +131,7 @@ LONG_STEPS = [
 def test_a_search_that_the_library_does_not_interrupt_ends(
     pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.5)
+    monkeypatch.setattr("vivavoce.safe_regex.SECONDS", 0.5)
     with pytest.raises(GraderFault) as caught:
         expression(pattern).found_in(text)
     assert caught.value.kind == "timeout"
@@ -133,7 +140,7 @@ def test_a_search_that_the_library_does_not_interrupt_ends(
 
 SEARCH = """\
 import signal
-from vivavoce.expressions import expression
+from vivavoce.safe_regex import expression
 
 signal.signal(signal.SIGTERM, lambda *_: exit(7))
 found = expression("(?i)" + "\\u017f" * 9000)
@@ -173,3 +180,59 @@ def test_a_search_in_another_process_counts_as_work_of_its_request() -> None:
                 search_in_process("a" * 10_000, "search", "b" * 20_000, 0, 0.1)
         with pytest.raises(GraderFault, match="this request takes more than"):
             short.found_in("x")
+
+
+IMPOSSIBLE = """
+a^ (?!) $x x$^y (?:a|b)^ a^|b$c (a)^ \\Za a\\A (?=(?!))a (?i)a^ (?:$)x a+^ (a^)+ $.+x $\\d (?:(?!)) (?:a^)?a^b x\\Z\\n
+(?<!)a (?P<n>a)^ ^a^ $[a-z] (?s)$ab \\n^
+""".split()  # noqa: SIM905
+POSSIBLE = """
+^a a$ ^$ $^ a*^ $\\n $\\s a?^b (?m)a^ (?m)$x \\bfoo\\b (^|a)b (a|^)b (?:a|$)b? a^* (?!a) [^a] a^|b (a^)?b $(?=\\n) $.
+^^a$$ \\Z$ \\$x [$]x a\\^ [a^] (?i:a)b$ (?:^a|b)c x{0}^a a{0,3}^b $\\n? (?|a|b)^ (?<=a)^|x $(\\n) a$\\Z
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("pattern", IMPOSSIBLE)
+def test_a_pattern_that_no_text_can_match_is_refused_by_every_reader(pattern: str) -> None:
+    assert is_impossible(pattern)
+    with pytest.raises(ValueError, match="can match no text"):
+        check_expression(pattern)
+    for expect in ({"regex": pattern}, {"not": {"regex": pattern}}):
+        with pytest.raises(UsageError, match="can match no text"):
+            read_expect(expect)
+    for event in ({"assistant_says": pattern}, {"call": "a", "where": {"x": {"regex": pattern}}}):
+        with pytest.raises(UsageError, match="can match no text"):
+            RuleMetric(never=event)
+    with pytest.raises(UsageError, match="can match no text"):
+        ArgumentRule.read({"x": {"regex": pattern}})
+    with pytest.raises(UsageError, match="can match no text"):
+        read_options(trajectory_match, {"failed_when": pattern})
+    assert "can match no text" in truth_problem("regex_match", pattern, {})
+
+
+@pytest.mark.parametrize("pattern", POSSIBLE)
+def test_a_pattern_that_some_text_may_match_is_not_refused_as_impossible(pattern: str) -> None:
+    assert not is_impossible(pattern)
+
+
+@pytest.mark.parametrize("pattern", [".*", "", "a?", "(?=)", "[^x]*"])
+def test_a_pattern_that_every_text_matches_is_refused_for_an_argument(pattern: str) -> None:
+    with pytest.raises(UsageError, match="matches every text"):
+        ArgumentRule.read({"x": {"regex": pattern}})
+
+
+@pytest.mark.parametrize("pattern", ["\bsecret\b", "a\b"])
+def test_a_backspace_is_a_word_boundary_that_was_not_escaped(pattern: str) -> None:
+    with pytest.raises(UsageError, match=r"has a backspace in it; write \\\\b"):
+        read_expect({"not": {"regex": pattern}})
+
+
+PARTS = st.sampled_from(
+    ["a", "b?", "^", "$", "(?:a|^)", "(?:b|$)", "(?!b)", "\\n", "[^a]", "a*", "|", "\\b", "(a)", "\\Z"]
+)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=5).map("".join), st.text("ab\n", max_size=5))
+def test_no_pattern_that_matches_a_text_is_called_impossible(pattern: str, text: str) -> None:
+    if regex.search(pattern, text) is not None or re.search(pattern, text) is not None:
+        assert not is_impossible(pattern)
