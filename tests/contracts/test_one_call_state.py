@@ -27,8 +27,7 @@ from vivavoce.metrics.exact.tool_calls import select_calls
 from vivavoce.metrics.ledger import ledger
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.agents import Agents
-from vivavoce.records.call_states import CallState, call_records, error_of, made_calls
-from vivavoce.records.trajectory import tool_results
+from vivavoce.records.trajectory import CallState, call_records, error_of, made_calls, tool_results
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.transcript import Called, Writer
 from vivavoce.tools.recordings import recorded_call

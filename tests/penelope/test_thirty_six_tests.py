@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from vivavoce.messages import ToolCall
-from vivavoce.records.call_states import declare_visible_calls
+from vivavoce.records.trajectory import declare_visible_calls
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import open_run

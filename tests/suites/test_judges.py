@@ -12,7 +12,7 @@ from vivavoce import Store, UsageError
 from vivavoce.errors import BudgetExhausted, ModelFault
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import Request
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.store.replies import ReplyStore
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener

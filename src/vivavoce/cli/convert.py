@@ -15,7 +15,7 @@ from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import Conversion, How, NothingRead, convert, refuse_loss
 from vivavoce.exchange.format import NATIVE, Loss, format_named
 from vivavoce.exchange.suites import SUITE, translate, yaml_text
-from vivavoce.files.whole_file import whole_file
+from vivavoce.files.paths import whole_file
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 

@@ -16,7 +16,7 @@ from vivavoce.cli.judge import named_judge, print_export
 from vivavoce.cli.output import notes
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
-from vivavoce.files.whole_file import whole_file
+from vivavoce.files.paths import whole_file
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count

@@ -19,7 +19,7 @@ from vivavoce.features.clusters.records import Clusters
 from vivavoce.features.compare.several import SeveralComparisons
 from vivavoce.features.trends.trends import Trend
 from vivavoce.features.watch.state import Bucket, Watched, WatchEntry
-from vivavoce.files.whole_file import whole_file
+from vivavoce.files.paths import whole_file
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.metric import Conversation, evaluation_input

@@ -13,7 +13,7 @@ from vivavoce.distributed.part_file import About, read_part
 from vivavoce.distributed.work import done_parts
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import IN_PARTS, AttemptKey, Grading, Run, Status
 from vivavoce.run.corrected import corrected

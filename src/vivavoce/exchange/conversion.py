@@ -15,8 +15,8 @@ from vivavoce.exchange.format import NATIVE, Format, Loss, Place, Row
 from vivavoce.exchange.labelled import decided_by
 from vivavoce.exchange.native import check_columns, conversation_problem
 from vivavoce.exchange.reading import files_in, format_with, read
+from vivavoce.files.paths import whole_file
 from vivavoce.files.rows import format_of, read_rows
-from vivavoce.files.whole_file import whole_file
 from vivavoce.messages import AnyMessage, ToolMessage, read_messages
 from vivavoce.safe_text import encodable
 

@@ -26,8 +26,7 @@ from vivavoce.exchange.format import (
 )
 from vivavoce.exchange.native import is_native
 from vivavoce.exchange.shapes import check_calls
-from vivavoce.files.json_document import JsonDocument
-from vivavoce.files.json_head import head_of
+from vivavoce.files.json_document import JsonDocument, head_of
 from vivavoce.files.rows import open_file
 
 LOOKED_AT = 20

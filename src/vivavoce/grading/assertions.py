@@ -44,10 +44,9 @@ from vivavoce.metrics.rules.sameness import may_match, text_in_fence
 from vivavoce.models.json_schema import check_test_schema
 from vivavoce.plugins import lazy
 from vivavoce.records.agents import Agents
-from vivavoce.records.call_states import CallRecord, call_records, group_by_message
 from vivavoce.records.run import Severity
 from vivavoce.records.score import Score, turn_label
-from vivavoce.records.trajectory import answer_of_turn, assistant_texts
+from vivavoce.records.trajectory import CallRecord, answer_of_turn, assistant_texts, call_records, group_by_message
 from vivavoce.safe_regex import check_expression
 from vivavoce.work_time import counted_work
 

@@ -29,8 +29,8 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading, metric_input
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.records.call_states import recorded_calls
 from vivavoce.records.score import PASSING, Failure, Score, failed, shorten
+from vivavoce.records.trajectory import recorded_calls
 from vivavoce.samples.sample import Sample
 from vivavoce.user_code import check_callable, source_of
 from vivavoce.validation import changed

@@ -18,8 +18,8 @@ from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank
 from vivavoce.messages import AnyMessage, RefusalPart, SessionMark, ToolMessage, mark_of, split_turns
 from vivavoce.records.agents import key_of
-from vivavoce.records.call_states import outcome_of
 from vivavoce.records.score import turn_label
+from vivavoce.records.trajectory import outcome_of
 from vivavoce.safe_text import quoted
 
 CHARACTERS_PER_TOKEN = 4

@@ -13,9 +13,8 @@ from vivavoce.comparing.prohibitions import forbidden_act
 from vivavoce.messages import AnyMessage, ConversationHistory, Message, read_message
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.transcript import Shown, Transcript, transcript
-from vivavoce.records.call_states import CallVisibility
 from vivavoce.records.score import Finding
-from vivavoce.records.trajectory import Test
+from vivavoce.records.trajectory import CallVisibility, Test
 from vivavoce.samples.sample import Sample
 from vivavoce.validation import unchecked
 

@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.models.endpoints import ENDPOINTS, OPENAI, identity_at, key_of
 from vivavoce.models.model import Model, Pacing
 from vivavoce.models.modes import Mode
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.plugins import Registry, lazy
 from vivavoce.settings import settings
 from vivavoce.user_code import foreign_code

@@ -28,7 +28,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.panel import with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge, TargetRefusal
 from vivavoce.penelope.brief_problems import brief_problem

@@ -28,9 +28,8 @@ from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
-from vivavoce.records.call_states import VISIBLE_CALLS, visible_calls
 from vivavoce.records.score import CANCELLED, Failure, Usage, failure_of
-from vivavoce.records.trajectory import Phase, TestStatus
+from vivavoce.records.trajectory import VISIBLE_CALLS, Phase, TestStatus, visible_calls
 from vivavoce.targets.dialogue import Dialogue, TargetChannel
 from vivavoce.targets.target import Opening
 from vivavoce.user_code import foreign_code

@@ -44,7 +44,7 @@ from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.comparing.prohibitions import forbidden_act
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.native import SESSIONS, with_sessions_joined
-from vivavoce.files.file_mentions import check_text
+from vivavoce.files.paths import check_text
 from vivavoce.messages import describe
 from vivavoce.plugins import check_may_name_file
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.files.file_mentions import check_text
+from vivavoce.files.paths import check_text
 from vivavoce.grading.asked import Asked, Judge
 from vivavoce.grading.call_mistakes import KnownTools, wrong_calls
 from vivavoce.grading.expect import judged_by

@@ -16,7 +16,7 @@ from vivavoce.grading.call_mistakes import unknown_paths
 from vivavoce.grading.grader import Grader
 from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.models.schema_texts import FORMATS
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.plugins import lazy, load_object
 from vivavoce.run.attempt import Grades
 from vivavoce.run.experiment import Scoring

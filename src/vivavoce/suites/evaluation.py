@@ -22,8 +22,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.panel import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.file_handles import affordable
+from vivavoce.pacing.limits import Budget, affordable
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import GIVEN_IN_PYTHON, Listener, Run
 from vivavoce.run.execution import notebook_listeners

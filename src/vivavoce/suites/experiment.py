@@ -11,7 +11,7 @@ from vivavoce.errors import UsageError
 from vivavoce.grading.grader import fingerprint
 from vivavoce.lazy_names import lazy
 from vivavoce.models.cache import Replies
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.plugins import load_object
 from vivavoce.records.run import Listener, Run
 from vivavoce.run.attempt import RECORDED

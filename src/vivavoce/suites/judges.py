@@ -12,8 +12,7 @@ from vivavoce.models.cache import CachedModel, OfflineModel, Replies
 from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.models.names import UNUSED_KEY, model_identity, model_name, open_model
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import RateLimit
+from vivavoce.pacing.limits import Budget, RateLimit
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.wire.http import Limits

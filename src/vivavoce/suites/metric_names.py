@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from vivavoce.errors import UsageError
-from vivavoce.files.file_mentions import check_text
+from vivavoce.files.paths import check_text
 from vivavoce.grading.metrics import FunctionGrader, FunctionGrading, GraderMetric, extracted, is_grading_function
 from vivavoce.metrics.composition import Cascade
 from vivavoce.metrics.config import Scope

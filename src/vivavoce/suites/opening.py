@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from vivavoce.errors import UsageError
 from vivavoce.extensions import description, first_answer
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.replies import Batch
 from vivavoce.records.run import Listener, Run, is_from_python, is_watched, lacks_key, parts_of

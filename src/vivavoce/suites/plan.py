@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate
-from vivavoce.pacing.file_handles import affordable
+from vivavoce.pacing.limits import affordable
 from vivavoce.records.run import Drawn, Sampling
 from vivavoce.run.options import RunOptions
 from vivavoce.run.stopping import Stopping

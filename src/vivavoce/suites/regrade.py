@@ -7,7 +7,7 @@ from functools import partial
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.asked import Asked
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.run import Listener, Run, is_watched
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.options import RunOptions

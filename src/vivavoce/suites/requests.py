@@ -12,7 +12,7 @@ from vivavoce.models.batches.files import RequestFile
 from vivavoce.models.cache import CachedModel
 from vivavoce.models.model import Model
 from vivavoce.models.names import UNUSED_KEY, open_model
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.score import conversation_label
 from vivavoce.run.drivers import replay
 from vivavoce.run.execution import kept_answers

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from vivavoce.exchange.format import format_named, names, no_format
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.records.trajectory import Explore
-from vivavoce.samples.content import VERSION
+from vivavoce.samples.dataset_file import VERSION
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.gate_spec import AnyGateSpec, AnyRewardSpec
 from vivavoce.suites.grader_spec import AnyGraderSpec, JudgeSpec, RecordingSpec

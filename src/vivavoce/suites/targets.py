@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vivavoce import targets as kinds  # each is imported when it is built
 from vivavoce.errors import UsageError, VivavoceError
 from vivavoce.plugins import lazy, load_object
-from vivavoce.records.call_states import declare_visible_calls
+from vivavoce.records.trajectory import declare_visible_calls
 from vivavoce.run.experiment import Limits
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import from_environment

@@ -16,8 +16,8 @@ from vivavoce.errors import SuiteFault, TargetFault
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.exchange.shapes import fields_in, objects_in, text_in
 from vivavoce.messages import AIMessage, AnyMessage, said_by_assistant
-from vivavoce.records.call_states import default_calls
 from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import default_calls
 from vivavoce.settings import environment_of, from_environment
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.wire.http import Client, Limits, checked_url

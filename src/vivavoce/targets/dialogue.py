@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, VivavoceError
 from vivavoce.messages import AnyMessage, HumanMessage, SessionMark
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Limiter, retrying
+from vivavoce.pacing.limits import Budget, Limiter, retrying
 from vivavoce.records.score import Usage, failure_of
 from vivavoce.records.trajectory import Turn
 from vivavoce.targets.target import (

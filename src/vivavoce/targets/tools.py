@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from vivavoce.errors import SuiteFault
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
-from vivavoce.records.call_states import Source
+from vivavoce.records.trajectory import Source
 from vivavoce.targets.target import Opening
 
 

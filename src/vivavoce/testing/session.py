@@ -11,7 +11,7 @@ from pathlib import Path
 from vivavoce.errors import UsageError
 from vivavoce.models.cache import Replies, export_replies
 from vivavoce.models.model import Model
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.plugins import is_file_reference, load_object

@@ -6,7 +6,7 @@ import uuid
 
 from vivavoce.errors import TargetFault
 from vivavoce.messages import ConversationHistory, HumanMessage
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.targets.dialogue import Dialogue, open_channel
 from vivavoce.targets.target import Opening, Session, Target

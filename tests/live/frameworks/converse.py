@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from vivavoce.messages import HumanMessage
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run
 from vivavoce.plugins import load_object
 from vivavoce.targets.dialogue import Dialogue, open_channel

@@ -15,7 +15,7 @@ from asking import asked, told
 from exams import agent
 from stage import judge, player
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import arun_suite, run_suite

@@ -18,7 +18,7 @@ from vivavoce.features.forks.search import ForkRun, held_outcome
 from vivavoce.grading.asked import Asked
 from vivavoce.messages import HumanMessage
 from vivavoce.models.cache import Replies
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.run import Attempt, Listener, Outcome, Run, is_from_python, is_watched, lacks_key
 from vivavoce.records.score import Score, to_number
 from vivavoce.records.trajectory import Trajectory, tool_results

@@ -40,8 +40,8 @@ from vivavoce.metrics.rules.sameness import (
 )
 from vivavoce.metrics.transcript import named
 from vivavoce.records.agents import Agents, key_of
-from vivavoce.records.call_states import CallRecord, CallState, Outcome, call_records
 from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import CallRecord, CallState, Outcome, call_records
 from vivavoce.safe_regex import expression
 from vivavoce.safe_text import quoted
 from vivavoce.validation import AS_WRITTEN, Written

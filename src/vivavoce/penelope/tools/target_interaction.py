@@ -11,7 +11,7 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, FileReference, HumanMessage, ImagePart, ImageURL, TextPart
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.records.score import shorten

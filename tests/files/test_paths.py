@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.files.file_mentions import check_text, names_file
+from vivavoce.files.paths import check_text, names_file
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,15 @@
-"""Texts that are no more than the name of a file, where the content of the file is meant."""
+"""Names of files: texts that are no more than one, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
+from vivavoce.errors import UsageError
 from vivavoce.plugins import may_name_file
 
 SCHEME = "file://"
@@ -39,3 +44,28 @@ def check_text(text: str, base: Path, twin: str) -> None:
         name = text.strip().removeprefix("@")
         name = name[len(SCHEME) :] if name.lower().startswith(SCHEME) else name
         raise ValueError(f"is only the name of a file, and would be used as the text itself; write {twin}: {name}")
+
+
+@contextmanager
+def whole_file(path: Path) -> Generator[Path]:
+    """Provide a temporary path next to `path`, and move the written file into place if there was no error.
+
+    A pipe or a device is written to as it is.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        real = path.resolve()
+        real.parent.mkdir(parents=True, exist_ok=True)
+        beside = real.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            yield beside
+            os.replace(beside, real)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
