@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from vivavoce.store.store import Store as Store
     from vivavoce.suites.evaluation import aevaluate as aevaluate
     from vivavoce.suites.evaluation import evaluate as evaluate
+    from vivavoce.suites.experiment import arun_suite as arun_suite
+    from vivavoce.suites.experiment import run_suite as run_suite
     from vivavoce.suites.hooks import agent_factory as agent_factory
     from vivavoce.suites.hooks import suite_setup as suite_setup
-    from vivavoce.suites.opening import arun_suite as arun_suite
-    from vivavoce.suites.opening import run_suite as run_suite
     from vivavoce.targets.endpoint import EndpointTarget as EndpointTarget
 
 __version__ = "0.1.0"
@@ -94,7 +94,7 @@ __getattr__, __dir__ = lazy_names(
         ".store.store": ("Store",),
         ".suites.evaluation": ("aevaluate", "evaluate"),
         ".suites.hooks": ("agent_factory", "suite_setup"),
-        ".suites.opening": ("arun_suite", "run_suite"),
+        ".suites.experiment": ("arun_suite", "run_suite"),
         ".targets.endpoint": ("EndpointTarget",),
     },
     here=("__version__",),

@@ -33,7 +33,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, to_json
 
-from vivavoce import message_objects
+from vivavoce import langchain_messages
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank, join_text_parts
@@ -437,12 +437,12 @@ _KINDS: Mapping[str, type[Message]] = {
 
 def _with_role(row: Any) -> Any:
     """Read `type: human` as `role: user`, and a message object of another library as the dict that it would be."""
-    row = message_objects.as_row(row) or row
+    row = langchain_messages.as_row(row) or row
     if not isinstance(row, Mapping) or "role" in row or "type" not in row:
         return cast("Any", row)
     fields = dict(cast("Mapping[str, Any]", row))
     spelled = fields.pop("type")
-    return {"role": message_objects.ROLES.get(str(spelled), spelled), **fields}
+    return {"role": langchain_messages.ROLES.get(str(spelled), spelled), **fields}
 
 
 def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Message]:

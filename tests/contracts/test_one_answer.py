@@ -22,7 +22,7 @@ from vivavoce.records.trajectory import answer_of_turn
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.transcript import Spoken, Writer
 from vivavoce.report.transcript import words_of
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 Json = dict[str, Any]
 WORDS = ["I'm sorry, but I ca", "n't help ", "with that."]

@@ -20,7 +20,7 @@ from vivavoce.exchange.format import Loss, all_formats, format_named
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.calls import Calls
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.message_objects import as_row
+from vivavoce.langchain_messages import as_row
 from vivavoce.messages import AnyMessage, ToolMessage, dump_messages, load_messages, read_messages
 from vivavoce.metrics import RuleMetric
 from vivavoce.metrics.exact.tool_calls import select_calls

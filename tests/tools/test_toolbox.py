@@ -15,8 +15,7 @@ from vivavoce.records.trajectory import origin
 from vivavoce.targets.openai import OpenAISession, OpenAITarget
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import LoopbackServer, misbehaviour
-from vivavoce.tools.function import FunctionTool
-from vivavoce.tools.toolbox import Toolbox
+from vivavoce.tools.toolbox import FunctionTool, Toolbox
 from vivavoce.wire.http import Limits
 
 HELLO: list[AnyMessage] = [HumanMessage(content="Where is order 7?")]

@@ -26,8 +26,8 @@ from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.rows import Entry
 from vivavoce.store.runs.serialization import grading_values, run_values
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import scoring_of
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.regrade import scoring_of
 
 Tell = Callable[[int, int], None]
 """Called with how many conversations are in the store, and how many there are."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonVal
 from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
-from vivavoce.comparing.prohibitions import forbidden_act
+from vivavoce.comparing.negations import forbidden_act
 from vivavoce.messages import AnyMessage, ConversationHistory, Message, read_message
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.transcript import Shown, Transcript, transcript

@@ -16,7 +16,7 @@ from typing import Any, Unpack, cast
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from vivavoce.comparing.prohibitions import check_prohibitions
+from vivavoce.comparing.negations import check_prohibitions
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
 from vivavoce.metrics.config import check_names
@@ -58,7 +58,7 @@ from vivavoce.penelope.view import turn_lines
 from vivavoce.records.trajectory import Explore
 from vivavoce.settings import settings
 from vivavoce.targets.dialogue import TargetChannel, open_channel
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening, Target
 from vivavoce.user_code import foreign_code, source_of
 from vivavoce.validation import shows_options

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from vivavoce.comparing.prohibitions import is_about_act
+from vivavoce.comparing.negations import is_about_act
 from vivavoce.errors import ModelFault
 from vivavoce.messages import ConversationHistory
 from vivavoce.metrics.evidence import CRITERION, PROHIBITION

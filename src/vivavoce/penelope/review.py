@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.comparing.prohibitions import SENTENCES, is_about_act, only_refuses_or_promises, says_done
+from vivavoce.comparing.negations import SENTENCES, is_about_act, only_refuses_or_promises, says_done
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage

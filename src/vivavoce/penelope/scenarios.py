@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vivavoce.comparing.prohibitions import check_prohibitions
+from vivavoce.comparing.negations import check_prohibitions
 from vivavoce.comparing.text import fold
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, describe

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from vivavoce.comparing.prohibitions import act_text
+from vivavoce.comparing.negations import act_text
 from vivavoce.errors import Fault, VivavoceError
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.model import REPEAT, Model, new_attempt

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.comparing.prohibitions import is_state_of_change
+from vivavoce.comparing.negations import is_state_of_change
 from vivavoce.messages import split_turns
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, EvidenceRule

@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast, ge
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from vivavoce.comparing.call_outcomes import CallOutcome, words_say_failed
-from vivavoce.comparing.prohibitions import act_text
+from vivavoce.comparing.negations import act_text
 from vivavoce.errors import Blame
 from vivavoce.messages import (
     AIMessage,

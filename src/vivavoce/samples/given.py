@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from vivavoce.errors import UsageError
 from vivavoce.exchange.native import is_native_message
 from vivavoce.exchange.objects import Live, are_messages, conversation_of, is_live
-from vivavoce.message_objects import role_of
+from vivavoce.langchain_messages import role_of
 from vivavoce.messages import ConversationHistory, Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import UnknownKeys, read_sample

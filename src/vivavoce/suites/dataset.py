@@ -20,10 +20,10 @@ from vivavoce.samples.dataset_file import (
 )
 from vivavoce.samples.rows import SampleCount, UnusableRows, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.expecting import EXPECT, Assertions
-from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
+from vivavoce.suites.expectations import EXPECT, Assertions
+from vivavoce.suites.grading_spec import FunctionGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
-from vivavoce.suites.toolbox import ABOUT_TOOLS, row_check
+from vivavoce.suites.targets import ABOUT_TOOLS, row_check
 
 
 def check_pinned(suite: Suite) -> None:

@@ -36,8 +36,8 @@ from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.suites.expecting import Assertions, asks_judge, expectations_of, with_assertions, without_expect
-from vivavoce.suites.grader_spec import JudgeSpec, MetricGraderSpec
+from vivavoce.suites.expectations import Assertions, asks_judge, expectations_of, with_assertions, without_expect
+from vivavoce.suites.grading_spec import JudgeSpec, MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.plan import IN_ONE_RUN
 

@@ -26,10 +26,9 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.suites.document import Document, read_document
-from vivavoce.suites.grader_spec import CascadeSpec, JudgeGraderSpec, MetricGraderSpec
+from vivavoce.suites.document import Address, Document, SettingsOfModel, Spec, read_document
+from vivavoce.suites.grading_spec import CascadeSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import mistakes_in
-from vivavoce.suites.part import Address, SettingsOfModel, Spec
 from vivavoce.user_code import check_callable, text_of
 
 _OPTIONS = ("settings", "scope", "window", "tokens", "overlap")

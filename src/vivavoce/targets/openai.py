@@ -11,8 +11,7 @@ from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.score import Usage, shorten, total
 from vivavoce.records.trajectory import default_calls, tool_results
-from vivavoce.targets.target import Opening, Reply
-from vivavoce.targets.tools import OfferedTools, Tools, ToolSession, World, unanswered
+from vivavoce.targets.target import OfferedTools, Opening, Reply, Tools, ToolSession, World, unanswered
 from vivavoce.wire.chat import ChatEndpoint, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
 

@@ -42,8 +42,8 @@ from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.database.address import Place, is_postgresql, path_of
-from vivavoce.suites.expecting import Assertions
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.expectations import Assertions
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
 from vivavoce.testing.running import RunningTest, running_test
 from vivavoce.testing.session import SharedSession

@@ -32,12 +32,11 @@ from vivavoce.records.trajectory import Source, notes_of
 from vivavoce.validation import Written
 
 if TYPE_CHECKING:  # who only reads a suite loads no target
-    from vivavoce.targets.target import Opening
-    from vivavoce.targets.tools import World
+    from vivavoce.targets.target import Opening, World
 
 
 if TYPE_CHECKING:  # who only reads a suite loads no target
-    from vivavoce.targets.tools import World
+    from vivavoce.targets.target import World
 
 
 FAILED = "Error: "

@@ -16,8 +16,7 @@ from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.records.recording import UNRECORDED, RecordedCall, Recording, read_recording
 from vivavoce.records.score import turn_label
 from vivavoce.records.trajectory import outcome_of
-from vivavoce.targets.target import Opening
-from vivavoce.targets.tools import World
+from vivavoce.targets.target import Opening, World
 from vivavoce.tools.answer import FAILED, Answer, Asked, Handler, failure, written
 
 _SHOWN = 20

@@ -40,8 +40,8 @@ from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access
 from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import open_regrading
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.regrade import open_regrading
 from vivavoce.testing import LoopbackServer
 
 from .traffic import Json, attribute, export, post, turn

@@ -27,7 +27,7 @@ from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 
 KEPT = 8

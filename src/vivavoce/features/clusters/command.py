@@ -21,7 +21,7 @@ from vivavoce.records.details import in_words
 from vivavoce.records.score import conversation_name, turn_label
 from vivavoce.report.text import count, one_line
 from vivavoce.store.store import Store
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 
 

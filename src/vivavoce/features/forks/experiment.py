@@ -30,7 +30,7 @@ from vivavoce.suites.build import Builder
 from vivavoce.suites.check import check_tester, tester_of
 from vivavoce.suites.command_line import read_target, target_names
 from vivavoce.suites.document import Described, filled
-from vivavoce.suites.expecting import Assertions, grades_assertions
+from vivavoce.suites.expectations import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, dump_spec, load_suite, mistakes_in, stored_suite

@@ -35,7 +35,7 @@ from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 from vivavoce.suites.evaluation import aevaluate
-from vivavoce.suites.opening import open_run
+from vivavoce.suites.experiment import open_run
 
 MOST = 100
 """Runs, samples or messages in one answer."""

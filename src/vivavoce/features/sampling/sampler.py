@@ -31,7 +31,7 @@ from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import outcome_of
 from vivavoce.samples.sample import Sample
 from vivavoce.stats.sampled import allocation, inclusion, systematic, with_floor
-from vivavoce.suites.grader_spec import MetricGraderSpec
+from vivavoce.suites.grading_spec import MetricGraderSpec
 from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.plan import Draw
 

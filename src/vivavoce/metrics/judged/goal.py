@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel
 
-from vivavoce.comparing.prohibitions import (
+from vivavoce.comparing.negations import (
     asks_to_tell,
     is_about_act,
     is_state_of_change,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from vivavoce.comparing.prohibitions import act_text, only_refuses
+from vivavoce.comparing.negations import act_text, only_refuses
 from vivavoce.metrics.evidence import CRITERION, OBJECTION, PROHIBITION
 from vivavoce.metrics.judged.false_statements import spoken_words
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt

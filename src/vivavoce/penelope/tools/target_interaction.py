@@ -18,7 +18,7 @@ from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import Turn, assistant_texts
 from vivavoce.safe_text import quoted
 from vivavoce.targets.dialogue import Dialogue, open_channel
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening, Target
 
 NAME = "send_message_to_target"

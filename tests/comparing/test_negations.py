@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.comparing.prohibitions import (
+from vivavoce.comparing.negations import (
     act_text,
     check_prohibitions,
     forbidden_act,

@@ -20,11 +20,11 @@ from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.types import metric_input
 from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
+from vivavoce.plugins import lazy
 from vivavoce.records.run import Severity
-from vivavoce.samples.given import given_samples
 from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.grader_spec import (
+from vivavoce.suites.grading_spec import (
     AnyGraderSpec,
     FunctionGraderSpec,
     MetricGraderSpec,
@@ -214,7 +214,7 @@ def expectations_of(data: object, *, judged: bool) -> Expectations:
     rows = cast("Sequence[Any]", data)
     if not any(map(_expects, rows)):
         return Expectations()
-    for _ in cast("Any", given_samples(rows, assertions.check)):
+    for _ in lazy("vivavoce.samples.given:given_samples")(rows, assertions.check):
         pass
     return Expectations(True, assertions.asked)
 

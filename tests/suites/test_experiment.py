@@ -16,8 +16,8 @@ from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import open_regrading
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.regrade import open_regrading
 
 TALK = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
 REPLAY: dict[str, Any] = {

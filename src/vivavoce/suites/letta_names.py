@@ -1,4 +1,4 @@
-"""The names of letta-evals that users' files import, for a machine on which it is not installed.
+"""Names of letta-evals and of the older client of Letta, for files of users that import them.
 
 Its decorators, the classes of its results, and its functions that pick messages; an extractor that uses them gets
 Letta's messages. Its runner and its graders are not among them.
@@ -17,8 +17,10 @@ from vivavoce.grading.functions import LETTA
 from vivavoce.grading.graders import grader as our_grader
 from vivavoce.grading.rewards import RewardContext, RewardOutput
 from vivavoce.grading.rewards import reward_composer as our_reward_composer
+from vivavoce.plugins import lazy
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.hooks import agent_factory, suite_setup
+from vivavoce.targets.letta_server import BaseTool
 
 F = TypeVar("F", bound=Callable[..., Any])
 Turns = Sequence[Sequence[Any]]
@@ -134,7 +136,7 @@ _MODELS = {
     "AgentState": Any,
     "LettaMessageUnion": Any,
 }
-MODULES: Mapping[str, Mapping[str, Any]] = {
+EVALS_MODULES: Mapping[str, Mapping[str, Any]] = {
     "letta_evals": {**_DECORATORS, **_MODELS, "RewardContext": RewardContext},
     "letta_evals.decorators": _DECORATORS,
     "letta_evals.models": _MODELS,
@@ -145,3 +147,27 @@ MODULES: Mapping[str, Mapping[str, Any]] = {
     "letta_evals.extractors.utils": _MESSAGE_FUNCTIONS,
 }
 """The names in each module."""
+
+
+CLIENT_MODULES: Mapping[str, Mapping[str, Any]] = {"letta_client.client": {"BaseTool": BaseTool}}
+"""Modules that it no longer has."""
+_PLACES = ("letta_client.types", "letta_client.types.agents")
+_ANY = ("LettaMessageUnion",)
+"""Names that are only ever written in annotations."""
+
+
+def find_name(name: str) -> Any:
+    """Return what a name at the top of the client meant: a type that is elsewhere now, or the form of a parameter.
+
+    Raises:
+        AttributeError: there is no such name any more.
+    """
+    if name in _ANY:
+        return Any
+    for place in _PLACES:
+        for written in (name, f"{name}Param"):
+            try:
+                return lazy(f"{place}:{written}")
+            except AttributeError:
+                continue
+    raise AttributeError(f"module 'letta_client' has no attribute '{name}'")

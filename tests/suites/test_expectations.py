@@ -17,10 +17,8 @@ from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.command_line import judging_suite
-from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.experiment import open_regrading, run_suite, suite_run
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
-from vivavoce.suites.regrade import open_regrading
 
 BOT = 'def reply(message: str) -> str:\n    return "Which order?" if "money" in message else "You get EUR 20."\n'
 HEAD = "name: refunds\ntarget: {kind: function, function: 'bot.py:reply'}\n"

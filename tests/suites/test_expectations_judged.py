@@ -19,11 +19,9 @@ from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.command_line import judging_suite
-from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.experiment import open_regrading, run_suite, suite_run
+from vivavoce.suites.judge_requests import export_requests
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
-from vivavoce.suites.regrade import open_regrading
-from vivavoce.suites.requests import export_requests
 from vivavoce.testing import LoopbackServer
 
 from .talks import Row, streamed, talk

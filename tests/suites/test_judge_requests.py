@@ -14,8 +14,8 @@ from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Outcome
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.suites.judge_exchange import judge_exchange
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
+from vivavoce.suites.judge_requests import judge_exchange
 from vivavoce.testing import LoopbackServer
 from vivavoce.work_time import interrupted_work
 
