@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vivavoce.records.trajectory import Trajectory as Trajectory
     from vivavoce.run.options import RunOptions as RunOptions
     from vivavoce.run.summary import RunResult as RunResult
-    from vivavoce.samples.dataset import EvaluationDataset as EvaluationDataset
+    from vivavoce.samples.evaluation import EvaluationDataset as EvaluationDataset
     from vivavoce.samples.evaluation import MultiTurnSample as MultiTurnSample
     from vivavoce.samples.evaluation import SingleTurnSample as SingleTurnSample
     from vivavoce.samples.sample import Sample as Sample
@@ -88,8 +88,7 @@ __getattr__, __dir__ = lazy_names(
         ".records.trajectory": ("Trajectory",),
         ".run.options": ("RunOptions",),
         ".run.summary": ("RunResult",),
-        ".samples.dataset": ("EvaluationDataset",),
-        ".samples.evaluation": ("MultiTurnSample", "SingleTurnSample"),
+        ".samples.evaluation": ("EvaluationDataset", "MultiTurnSample", "SingleTurnSample"),
         ".samples.sample": ("Sample",),
         ".store.store": ("Store",),
         ".suites.evaluation": ("aevaluate", "evaluate"),

@@ -30,7 +30,7 @@ from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Sc
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
-from vivavoce.samples.given import GivenRow, GivenRows, as_rows, given_samples
+from vivavoce.samples.conversations import GivenRow, GivenRows, as_rows, given_samples
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings

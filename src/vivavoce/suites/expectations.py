@@ -214,7 +214,7 @@ def expectations_of(data: object, *, judged: bool) -> Expectations:
     rows = cast("Sequence[Any]", data)
     if not any(map(_expects, rows)):
         return Expectations()
-    for _ in lazy("vivavoce.samples.given:given_samples")(rows, assertions.check):
+    for _ in lazy("vivavoce.samples.conversations:given_samples")(rows, assertions.check):
         pass
     return Expectations(True, assertions.asked)
 

@@ -36,8 +36,8 @@ from vivavoce.report.again import show_command
 from vivavoce.report.reasons import explained
 from vivavoce.run.attempt import RECORDED, Grades, Task, hold
 from vivavoce.run.summary import RunResult
+from vivavoce.samples.conversations import GivenRow, given_sample
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
-from vivavoce.samples.given import GivenRow, given_sample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings

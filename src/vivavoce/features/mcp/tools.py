@@ -28,7 +28,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.transcript import words_of
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
-from vivavoce.samples.given import given_sample
+from vivavoce.samples.conversations import given_sample
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, as_named, check_graders, check_metrics
 from vivavoce.store.browse.filter import parse_filter

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vivavoce import Sample, UsageError
-from vivavoce.samples.given import given_samples
+from vivavoce.samples.conversations import given_samples
 
 Row = dict[str, Any]
 TALK = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
