@@ -104,7 +104,7 @@ class _Parser:
     def _sequence(self) -> _Part:
         whole = _Part()
         while (token := self._peek()) is not None and token[0] not in ("|", ")"):
-            whole = _joined(whole, self._item())
+            whole = _join_parts(whole, self._item())
         return whole
 
     def _item(self) -> _Part:
@@ -115,7 +115,7 @@ class _Parser:
         part = self._group(token) if token["open"] is not None else _single(token)
         while (count := self._peek()) is not None and count["count"] is not None:
             self._place += 1
-            part = _repeated(part, count["count"])
+            part = _repeat_part(part, count["count"])
         return part
 
     def _group(self, token: re.Match[str]) -> _Part:
@@ -157,7 +157,7 @@ def _single(token: re.Match[str]) -> _Part:
     return _Part(least=1, may_be_break=_matches(text, "\n") or text == ".")
 
 
-def _joined(before: _Part, after: _Part) -> _Part:
+def _join_parts(before: _Part, after: _Part) -> _Part:
     """Return what is known of a part that comes right after another."""
     least = min(before.least + after.least, 2)
     past_end = before.at_end and (after.least > 1 or (after.least == 1 and not after.may_be_break))
@@ -180,7 +180,7 @@ def _joined(before: _Part, after: _Part) -> _Part:
     )
 
 
-def _repeated(part: _Part, count: str) -> _Part:
+def _repeat_part(part: _Part, count: str) -> _Part:
     plain = "".join(count.split())
     least = {"*": 0, "?": 0, "+": 1}.get(plain)
     if least is None:
@@ -219,7 +219,7 @@ MAX_INTERRUPTIBLE_PRODUCT = 2_000_000
 
 The library looks at the time after 256 steps, each of which may compare the whole pattern at each character."""
 
-_AT_ONCE = 0.005
+_UNSHARED_SECONDS = 0.005
 """The time that a search may take before other threads are let in; to let them in costs more than most searches."""
 _REPEATED = 2_000
 _MAX_REPEATED_CHARACTERS = 100
@@ -275,7 +275,7 @@ class Expression:
         Raises:
             GraderFault: the search takes too long.
         """
-        return bool(self._searched("search", text))
+        return bool(self._search("search", text))
 
     def fits(self, text: str) -> bool:
         """Say whether it matches the whole text.
@@ -283,7 +283,7 @@ class Expression:
         Raises:
             GraderFault: the search takes too long.
         """
-        return bool(self._searched("fullmatch", text))
+        return bool(self._search("fullmatch", text))
 
     def matches(self, text: str, group: int = 0) -> list[str]:
         """Return what it finds, from left to right: the whole match, or a group of it.
@@ -291,7 +291,7 @@ class Expression:
         Raises:
             GraderFault: the search takes too long.
         """
-        return self._searched("finditer", text, group)
+        return self._search("finditer", text, group)
 
     @property
     def matches_everything(self) -> bool:
@@ -330,7 +330,7 @@ class Expression:
             return "matches every text, so it cannot fail"
         return None
 
-    def _searched(self, kind: SearchKind, text: str, group: int = 0) -> Any:
+    def _search(self, kind: SearchKind, text: str, group: int = 0) -> Any:
         """Search, and turn a search that takes too long or needs too much memory into an error of the score."""
         try:
             with counted_work():
@@ -357,7 +357,7 @@ class Expression:
             return getattr(self._pattern, kind)(text, **how) is not None
 
         with suppress(TimeoutError):  # it goes on below, and lets other threads in
-            return search(timeout=min(seconds, _AT_ONCE), concurrent=False)
+            return search(timeout=min(seconds, _UNSHARED_SECONDS), concurrent=False)
         return search(timeout=seconds)
 
 
@@ -393,12 +393,12 @@ def telling_expression(text: str) -> Expression:
     Raises:
         UsageError: it is not a regular expression, matches no text, or matches every text.
     """
-    found = expression(text)
-    if (impossibility := found.impossibility) is not None:
+    pattern = expression(text)
+    if (impossibility := pattern.impossibility) is not None:
         raise UsageError(f"/{text}/ {impossibility}")
-    if found.matches_everything:
+    if pattern.matches_everything:
         raise UsageError(f"/{text}/ matches every text; write an expression that needs at least one character")
-    return found
+    return pattern
 
 
 @lru_cache(maxsize=4096)

@@ -60,13 +60,13 @@ VARIABLE = re.compile(r"\$(?P<text>\$\{[^{}]*\})|\$\{(?P<name>\w+)(?::-(?P<defau
 
 def fill(text: str) -> str:
     """Return a text with the values of its variables, all of which are set or have a default."""
-    return VARIABLE.sub(lambda found: found["text"] or _value(found) or "", text)
+    return VARIABLE.sub(lambda match: match["text"] or _value(match) or "", text)
 
 
 def unset_in(text: str) -> list[str]:
     """Return the variables of a text that are not set and have no default."""
-    found = VARIABLE.finditer(text)
-    return list(dict.fromkeys(one["name"] for one in found if one["name"] and _value(one) is None))
+    matches = VARIABLE.finditer(text)
+    return list(dict.fromkeys(match["name"] for match in matches if match["name"] and _value(match) is None))
 
 
 def environment_of(value: object, place: str) -> dict[str, str]:
@@ -79,8 +79,8 @@ def environment_of(value: object, place: str) -> dict[str, str]:
     missing = {name for text in texts for name in unset_in(text)}
     if missing:
         raise UsageError(*(f"{place}: the environment variable {name} is not set" for name in sorted(missing)))
-    found = [one for text in texts for one in VARIABLE.finditer(text) if one["name"]]
-    return {_key(one): _value(one) or "" for one in found}
+    matches = [match for text in texts for match in VARIABLE.finditer(text) if match["name"]]
+    return {_key(match): _value(match) or "" for match in matches}
 
 
 def from_environment(value: Any, place: str) -> Any:
@@ -90,36 +90,36 @@ def from_environment(value: Any, place: str) -> Any:
         UsageError: a variable is not set.
     """
     environment_of(value, place)
-    return _mapped(value, fill)
+    return _map_texts(value, fill)
 
 
 def as_variables(value: Any) -> Any:
     """Return a template in which `${NAME}` is the variable `environment.NAME`, so that its value is only data."""
-    return _mapped(value, lambda text: VARIABLE.sub(_as_variable, text))
+    return _map_texts(value, lambda text: VARIABLE.sub(_as_variable, text))
 
 
-def _as_variable(found: re.Match[str]) -> str:
-    return found["text"] or f"{{{{ environment.{_key(found)} }}}}"
+def _as_variable(match: re.Match[str]) -> str:
+    return match["text"] or f"{{{{ environment.{_key(match)} }}}}"
 
 
-def _key(found: re.Match[str]) -> str:
+def _key(match: re.Match[str]) -> str:
     """Return the name of a variable in a template; one with a default has a name of its own for that default."""
-    default = found["default"]
+    default = match["default"]
     if default is None:
-        return found["name"]
-    return f"{found['name']}__{hashlib.blake2b(default.encode(), digest_size=4).hexdigest()}"
+        return match["name"]
+    return f"{match['name']}__{hashlib.blake2b(default.encode(), digest_size=4).hexdigest()}"
 
 
-def _value(found: re.Match[str]) -> str | None:
-    return os.environ.get(found["name"], "").strip() or found["default"]
+def _value(match: re.Match[str]) -> str | None:
+    return os.environ.get(match["name"], "").strip() or match["default"]
 
 
-def _mapped(value: Any, by: Callable[[str], str]) -> Any:
+def _map_texts(value: Any, by: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return by(value)
     if isinstance(value, Mapping):
-        return {key: _mapped(inner, by) for key, inner in cast("Mapping[Any, Any]", value).items()}
-    return [_mapped(inner, by) for inner in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {key: _map_texts(inner, by) for key, inner in cast("Mapping[Any, Any]", value).items()}
+    return [_map_texts(inner, by) for inner in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -29,10 +29,10 @@ def unchecked(kind: type[M], fields: dict[str, Any]) -> M:
 
     It takes a fraction of the time of `model_construct`, which reads aliases, and less than validation.
     """
-    made = _MADE.get(kind)
-    if made is None:
-        made = _MADE[kind] = _made(kind)
-    defaults, factories, extra = made
+    template = _TEMPLATES.get(kind)
+    if template is None:
+        template = _TEMPLATES[kind] = _read_template(kind)
+    defaults, factories, extra = template
     values = {**defaults, **fields}
     for name, make in factories:
         if name not in fields:
@@ -63,20 +63,20 @@ _set_given = _slots["__pydantic_fields_set__"].__set__
 _set_extra = _slots["__pydantic_extra__"].__set__
 _set_private = _slots["__pydantic_private__"].__set__
 
-Made = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]], bool]
+Template = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]], bool]
 """The fields of a class in order, those that are made again each time, and whether it keeps unknown ones."""
 
-_MADE: dict[type[BaseModel], Made] = {}
+_TEMPLATES: dict[type[BaseModel], Template] = {}
 
 
-def _made(kind: type[BaseModel]) -> Made:
+def _read_template(kind: type[BaseModel]) -> Template:
     fields = kind.model_fields
-    made: list[tuple[str, Callable[[], Any]]] = [
+    factories: list[tuple[str, Callable[[], Any]]] = [
         (name, cast("Callable[[], Any]", field.default_factory))
         for name, field in fields.items()
         if field.default_factory is not None
     ]
-    return {name: field.default for name, field in fields.items()}, made, kind.model_config.get("extra") == "allow"
+    return {name: field.default for name, field in fields.items()}, factories, kind.model_config.get("extra") == "allow"
 
 
 AS_WRITTEN = {"as_written": True}
@@ -135,8 +135,8 @@ def _mistake(path: Path, data: object) -> InitErrorDetails:
     value: Any = data
     for step in path:
         value = value[step]
-    said = PydanticCustomError("number", "must be a number, got {got}", {"got": str(value).lower()})
-    return InitErrorDetails(type=said, loc=path, input=value)
+    kind = PydanticCustomError("number", "must be a number, got {got}", {"got": str(value).lower()})
+    return InitErrorDetails(type=kind, loc=path, input=value)
 
 
 @cache
@@ -187,7 +187,7 @@ def shows_options(function: F) -> F:
     parameter is left alone.
     """
     signature = inspect.signature(function)
-    options = _unpacked(function, signature)
+    options = _find_options(function, signature)
     if options is not None:
         named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         shown = signature.replace(parameters=[*named, *_parameters(options)])
@@ -205,7 +205,7 @@ def meanings(options: type) -> dict[str, str]:
     fields, bases = (named.body, named.bases) if named else ([], [])
     known = vars(sys.modules[options.__module__])
     inherited = [known.get(base.id) for base in bases if isinstance(base, ast.Name)]
-    return {name: text for base in inherited for name, text in _inherited(base)} | {
+    return {name: text for base in inherited for name, text in _inherited_meanings(base)} | {
         key.target.id: inspect.cleandoc(text.value.value).replace("\n", " ")
         for key, text in pairwise(fields)
         if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
@@ -213,7 +213,7 @@ def meanings(options: type) -> dict[str, str]:
     }
 
 
-def _inherited(base: object) -> Iterator[tuple[str, str]]:
+def _inherited_meanings(base: object) -> Iterator[tuple[str, str]]:
     if isinstance(base, type) and hasattr(base, "__total__"):
         yield from meanings(base).items()
 
@@ -227,7 +227,7 @@ def _source(kind: type) -> Iterator[str]:
             yield from takewhile(lambda one: one[:1].isspace(), lines)
 
 
-def _unpacked(function: Callable[..., Any], signature: inspect.Signature) -> type | None:
+def _find_options(function: Callable[..., Any], signature: inspect.Signature) -> type | None:
     """Return the TypedDict that a function takes its options from, None where it has no such parameter."""
     last = next((one for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), None)
     text = None if last is None else last.annotation
@@ -262,11 +262,11 @@ def read_options(
             raise UsageError(f"{label}: the option '{name}' is missing")
     hints = get_type_hints(function.__init__ if isinstance(function, type) else function)
     return {
-        name: _validated(value, hints.get(name, Any), f"{label}: option '{name}'") for name, value in options.items()
+        name: _validate(value, hints.get(name, Any), f"{label}: option '{name}'") for name, value in options.items()
     }
 
 
-def _validated(value: Any, hint: Any, where: str) -> Any:
+def _validate(value: Any, hint: Any, where: str) -> Any:
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
