@@ -360,13 +360,14 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
         _collect(problems, lambda: check_rows(suite, targets, prepared.dataset))
     if prepared is None or problems:
         raise UsageError(*sorted(dict.fromkeys(problems), key=_place))
-    judging = [grader for grader in prepared.scoring.graders if grader.judged or grader.verdicts_on is not None]
+    graders = prepared.scoring.graders
+    asks_judges = any(grader.judged or grader.verdicts_on is not None for grader in graders)
 
     def verdicts_on(sample: Sample, turns: int) -> int:
         del turns
-        return sum(grader.verdicts(sample) for grader in judging)
+        return sum(grader.verdicts(sample) for grader in graders)
 
-    return Checked(prepared, forecast(suite, prepared.plan, verdicts_on if judging else None, prepared.dataset))
+    return Checked(prepared, forecast(suite, prepared.plan, verdicts_on if asks_judges else None, prepared.dataset))
 
 
 def _place(problem: Problem) -> tuple[str, int, int]:
