@@ -17,7 +17,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
 from vivavoce.messages import AnyMessage, HumanMessage
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening, Target
 
 CONVERSATIONS, TURNS = 300, 3

@@ -72,9 +72,9 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit(_CHECKS, "MAX_REFERENCES", "references", "`$ref` followed one inside another", _ERROR),
     ),
     "Regular expressions": (
-        Limit("expressions", "MAX_PATTERN_CHARS", "characters", "text of a pattern"),
-        Limit("expressions", "MAX_REPEATED_PARTS", "parts", "parts of a pattern once `{1000}` is written out"),
-        Limit("expressions", "SECONDS", "seconds", "one search; also all searches of one check of a schema", _ERROR),
+        Limit("safe_regex", "MAX_PATTERN_CHARS", "characters", "text of a pattern"),
+        Limit("safe_regex", "MAX_REPEATED_PARTS", "parts", "parts of a pattern once `{1000}` is written out"),
+        Limit("safe_regex", "SECONDS", "seconds", "one search; also all searches of one check of a schema", _ERROR),
     ),
     "Similarity of texts": (
         Limit(_SIMILARITY, "MAX_COMPARED_CHARS", "characters", "each text of `fuzzy_ratio` and `fuzzy`", _ERROR),

@@ -10,7 +10,7 @@ from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.signatures import OMITTED
+from vivavoce.validation import OMITTED
 
 HEAD = """# The metrics
 

@@ -24,8 +24,7 @@ from vivavoce.messages import HumanMessage
 from vivavoce.metrics.factory import metrics
 from vivavoce.models.model import Request
 from vivavoce.models.names import model_identity, model_name, open_model
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import RateLimit
+from vivavoce.pacing.limits import Budget, RateLimit
 from vivavoce.penelope.strategies.factory import strategies
 from vivavoce.plugins import HOOKS, Registry, load_object
 from vivavoce.report.export import export, format_of

@@ -9,7 +9,6 @@ from vivavoce.lazy_names import lazy_names
 if TYPE_CHECKING:
     from vivavoce.client.asynchronous import AsyncClient as AsyncClient
     from vivavoce.client.synchronous import Client as Client
-    from vivavoce.conversation import ConversationHistory as ConversationHistory
     from vivavoce.errors import UsageError as UsageError
     from vivavoce.errors import VivavoceError as VivavoceError
     from vivavoce.grading.extractors import extractor as extractor
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from vivavoce.grading.rewards import RewardOutput as RewardOutput
     from vivavoce.grading.rewards import reward_composer as reward_composer
     from vivavoce.messages import AIMessage as AIMessage
+    from vivavoce.messages import ConversationHistory as ConversationHistory
     from vivavoce.messages import HumanMessage as HumanMessage
     from vivavoce.messages import ToolCall as ToolCall
     from vivavoce.messages import ToolMessage as ToolMessage
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from vivavoce.records.trajectory import Trajectory as Trajectory
     from vivavoce.run.options import RunOptions as RunOptions
     from vivavoce.run.summary import RunResult as RunResult
-    from vivavoce.samples.dataset import EvaluationDataset as EvaluationDataset
+    from vivavoce.samples.evaluation import EvaluationDataset as EvaluationDataset
     from vivavoce.samples.evaluation import MultiTurnSample as MultiTurnSample
     from vivavoce.samples.evaluation import SingleTurnSample as SingleTurnSample
     from vivavoce.samples.sample import Sample as Sample
     from vivavoce.store.store import Store as Store
     from vivavoce.suites.evaluation import aevaluate as aevaluate
     from vivavoce.suites.evaluation import evaluate as evaluate
+    from vivavoce.suites.experiment import arun_suite as arun_suite
+    from vivavoce.suites.experiment import run_suite as run_suite
     from vivavoce.suites.hooks import agent_factory as agent_factory
     from vivavoce.suites.hooks import suite_setup as suite_setup
-    from vivavoce.suites.opening import arun_suite as arun_suite
-    from vivavoce.suites.opening import run_suite as run_suite
     from vivavoce.targets.endpoint import EndpointTarget as EndpointTarget
 
 __version__ = "0.1.0"
@@ -75,7 +75,7 @@ __getattr__, __dir__ = lazy_names(
     {
         ".client.asynchronous": ("AsyncClient",),
         ".client.synchronous": ("Client",),
-        ".conversation": ("ConversationHistory",),
+        ".messages": ("ConversationHistory",),
         ".errors": ("UsageError", "VivavoceError"),
         ".grading.extractors": ("extractor",),
         ".grading.functions": ("GradeResult",),
@@ -88,13 +88,12 @@ __getattr__, __dir__ = lazy_names(
         ".records.trajectory": ("Trajectory",),
         ".run.options": ("RunOptions",),
         ".run.summary": ("RunResult",),
-        ".samples.dataset": ("EvaluationDataset",),
-        ".samples.evaluation": ("MultiTurnSample", "SingleTurnSample"),
+        ".samples.evaluation": ("EvaluationDataset", "MultiTurnSample", "SingleTurnSample"),
         ".samples.sample": ("Sample",),
         ".store.store": ("Store",),
         ".suites.evaluation": ("aevaluate", "evaluate"),
         ".suites.hooks": ("agent_factory", "suite_setup"),
-        ".suites.opening": ("arun_suite", "run_suite"),
+        ".suites.experiment": ("arun_suite", "run_suite"),
         ".targets.endpoint": ("EndpointTarget",),
     },
     here=("__version__",),

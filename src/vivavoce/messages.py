@@ -1,12 +1,10 @@
-"""Messages: one native schema, the shape of the OpenAI chat wire.
+"""Messages and conversations: one native schema, the shape of the OpenAI chat wire, and the turns of a conversation.
 
 Other spellings are read, never stored: `type: human | ai` and `ToolCall(name=…, args=…)` as Ragas writes them, flat
 tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept next to
 the content, so what a provider sent comes back unchanged; a message whose words are under such a key alone is an error.
 
-Source of the shape: the `messages` parameter of OpenAI's chat completions reference.
-
-Source of the shape: the content parts of OpenAI's chat completions reference.
+Source of the shape: the `messages` parameter and the content parts of OpenAI's chat completions reference.
 
 A conversation of several sessions is one list of messages. Each message of a user has the mark of its session, as has
 what is said in a session before its user says something; so a part of the conversation still says which one it is of.
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -34,12 +33,13 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, to_json
 
-from vivavoce import message_objects
+from vivavoce import langchain_messages
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank, join_text_parts
 from vivavoce.errors import did_you_mean
-from vivavoce.unchecked import unchecked
+from vivavoce.plugins import lazy
+from vivavoce.validation import unchecked
 
 
 class Wire(BaseModel):
@@ -437,12 +437,12 @@ _KINDS: Mapping[str, type[Message]] = {
 
 def _with_role(row: Any) -> Any:
     """Read `type: human` as `role: user`, and a message object of another library as the dict that it would be."""
-    row = message_objects.as_row(row) or row
+    row = langchain_messages.as_row(row) or row
     if not isinstance(row, Mapping) or "role" in row or "type" not in row:
         return cast("Any", row)
     fields = dict(cast("Mapping[str, Any]", row))
     spelled = fields.pop("type")
-    return {"role": message_objects.ROLES.get(str(spelled), spelled), **fields}
+    return {"role": langchain_messages.ROLES.get(str(spelled), spelled), **fields}
 
 
 def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Message]:
@@ -644,3 +644,80 @@ def _rule(problem: ErrorDetails) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class ConversationHistory(BaseModel):
+    """The ordered messages of one conversation, with an id."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    messages: Messages = Field(validation_alias=AliasChoices("messages", "turns"))
+    conversation_id: str | None = None
+
+    @property
+    def turns(self) -> list[AnyMessage]:
+        """The messages, under the name that older interfaces use; exchanges are in `split_turns`."""
+        return self.messages
+
+    def to_dict_list(self, *, include_metadata: bool = False) -> list[dict[str, Any]]:
+        """Return the messages as plain dicts, each with a role and a content; one that is null is the empty text.
+
+        Calls of tools stay; `include_metadata` keeps timestamps, metadata and what was retrieved, too.
+        """
+        dicts = [message.to_dict() if include_metadata else message.to_wire() for message in self.messages]
+        return [{**one, "role": one["role"], "content": one.get("content") or ""} for one in dicts]
+
+    @classmethod
+    def from_dict_list(cls, turns: Iterable[Mapping[str, Any] | Message]) -> ConversationHistory:
+        """Read a conversation from dicts with `role` and `content`."""
+        return cls(messages=read_messages(turns))
+
+    def _repr_html_(self) -> str:
+        """Return the conversation for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.notebook:conversation_html")(self))
+
+    def pretty_repr(self) -> str:
+        """Return the conversation as readable lines."""
+        return pretty(self.messages)
+
+
+def pretty(messages: Iterable[Message]) -> str:
+    """Return messages as readable lines, one speaker after the other."""
+    return "\n".join(message.pretty_repr() for message in messages)
+
+
+def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[list[AnyMessage]]]:
+    """Split messages into what stands before the first user message, and the turns.
+
+    A turn is a user message and everything up to the next user message; tool calls are steps inside it. The first turn
+    of a later session also holds what was said there before its user said something.
+    """
+    opening: list[AnyMessage] = []
+    turns: list[list[AnyMessage]] = []
+    current: list[AnyMessage] = opening
+    mark: SessionMark | None = None
+    greeted = False
+    for message in messages:
+        found = None if message.session is None else message.mark
+        later = found is not None and mark is not None and found != mark
+        mark = found or mark
+        is_user = message.role == "user"
+        if later or (is_user and not greeted):
+            current = []
+            turns.append(current)
+        greeted = not is_user and (later or greeted)
+        current.append(message)
+    return opening, turns
+
+
+def mark_of(messages: Iterable[Message]) -> SessionMark | None:
+    """Return the session of the messages of a turn, None where they say none."""
+    return next((mark for message in messages if message.session is not None and (mark := message.mark)), None)
+
+
+def windows(turns: Sequence[Sequence[AnyMessage]], size: int) -> Iterator[list[AnyMessage]]:
+    """Yield, for each turn, the messages of that turn and of up to `size - 1` turns before it."""
+    if size < 1:
+        raise ValueError(f"a window holds at least 1 turn, got {size}")
+    for end in range(1, len(turns) + 1):
+        yield [message for turn in turns[max(0, end - size) : end] for message in turn]

@@ -247,11 +247,11 @@ def _names_of_others(packages: Collection[str]) -> Generator[None]:
     """Provide names of letta-evals, and older ones of its client, to a file that imports these packages."""
     with ExitStack() as stack:
         if "letta_evals" in packages and not _is_installed("letta_evals"):
-            stack.enter_context(standing_in(lazy("vivavoce.suites.letta_evals_names:MODULES")))
+            stack.enter_context(standing_in(lazy("vivavoce.suites.letta_names:EVALS_MODULES")))
         if "letta_client" in packages and _is_installed("letta_client"):
-            stack.enter_context(standing_in(lazy("vivavoce.suites.letta_client_names:MODULES")))
+            stack.enter_context(standing_in(lazy("vivavoce.suites.letta_names:CLIENT_MODULES")))
             client = importlib.import_module("letta_client")
-            stack.enter_context(other_names(client, lazy("vivavoce.suites.letta_client_names:find_name")))
+            stack.enter_context(other_names(client, lazy("vivavoce.suites.letta_names:find_name")))
         yield
 
 

@@ -19,7 +19,7 @@ from server.live import serving
 from vivavoce.server.pages.live import PLACES
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import Misbehaviour
 

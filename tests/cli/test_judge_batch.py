@@ -21,7 +21,7 @@ from vivavoce.records.score import Score
 from vivavoce.run import batch_rounds
 from vivavoce.run.batch_rounds import Patience
 from vivavoce.run.options import RunOptions
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import BatchServer, misbehaviour
 from vivavoce.testing.batch_server import Fate, MadeBatch
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from vivavoce.records.call_states import visible_calls
+from vivavoce.records.trajectory import visible_calls
+from vivavoce.suites.experiment import run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
 from vivavoce.suites.targets import build_targets
 
 from .conftest import Viva

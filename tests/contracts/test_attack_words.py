@@ -27,7 +27,7 @@ from vivavoce.report.tester import ending
 from vivavoce.report.transcript import conversation as in_terminal
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import ScriptedModel
 
 PEOPLE = """\

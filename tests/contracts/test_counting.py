@@ -28,7 +28,7 @@ from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.report.export import export
 from vivavoce.store.labels.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 SUITE = """\
 name: counting

@@ -58,7 +58,7 @@ from vivavoce.server.users import User
 from vivavoce.store.access.tokens import digest_of
 from vivavoce.store.jobs import USER_MARK_CHARS, Claimant, JobRow, marked_request
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -317,7 +317,7 @@ def talk(messages: int) -> list[dict[str, str]]:
 
 def endless(entries: Entries, seconds: int) -> Outcome:
     """Search as long as the limit: a text that takes longer is an error, one that does not is searched."""
-    hostile = "a" * 60 + "!" if seconds > VALUES["expressions.SECONDS"] else "a"
+    hostile = "a" * 60 + "!" if seconds > VALUES["safe_regex.SECONDS"] else "a"
     return entries.evaluate({"metric": "regex_match"}, hostile, reference="(a|aa)+$")
 
 
@@ -696,9 +696,9 @@ TRIES: dict[str, tuple[Try, ...]] = {
             lambda size: '{"a":' * size + "1" + "}" * size,
         ),
     ),
-    "expressions.MAX_PATTERN_CHARS": pattern(lambda size: "x" * size),
-    "expressions.MAX_REPEATED_PARTS": pattern(lambda size: f"x{{{size}}}"),
-    "expressions.SECONDS": (endless,),
+    "safe_regex.MAX_PATTERN_CHARS": pattern(lambda size: "x" * size),
+    "safe_regex.MAX_REPEATED_PARTS": pattern(lambda size: f"x{{{size}}}"),
+    "safe_regex.SECONDS": (endless,),
     "comparing.similarity.MAX_COMPARED_CHARS": by_reply(
         "fuzzy_ratio", {}, lambda size: "ab" * (size // 2) + "a" * (size % 2)
     ),

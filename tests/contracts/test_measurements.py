@@ -51,8 +51,8 @@ from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, RunResult
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
 
 SUITE = """\
 name: words

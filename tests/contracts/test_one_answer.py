@@ -11,19 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from features.formats.translation import read_values
-from vivavoce.conversation import split_turns
 from vivavoce.conversations.format import format_named
 from vivavoce.conversations.shapes import text_of
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.messages import AnyMessage, read_messages
+from vivavoce.messages import AnyMessage, read_messages, split_turns
 from vivavoce.metrics import RefusalMetric
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.trajectory import answer_of_turn
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.transcript import Spoken, Writer
 from vivavoce.report.transcript import words_of
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 Json = dict[str, Any]
 WORDS = ["I'm sorry, but I ca", "n't help ", "with that."]

@@ -20,15 +20,14 @@ from vivavoce.features.formats.conversion import texts
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.calls import Calls
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.message_objects import as_row
+from vivavoce.langchain_messages import as_row
 from vivavoce.messages import AnyMessage, ToolMessage, dump_messages, load_messages, read_messages
 from vivavoce.metrics import RuleMetric
 from vivavoce.metrics.exact.tool_calls import select_calls
 from vivavoce.metrics.ledger import ledger
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.agents import Agents
-from vivavoce.records.call_states import CallState, call_records, error_of, made_calls
-from vivavoce.records.trajectory import tool_results
+from vivavoce.records.trajectory import CallState, call_records, error_of, made_calls, tool_results
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.transcript import Called, Writer
 from vivavoce.tools.recordings import recorded_call

@@ -30,7 +30,7 @@ from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import LoopbackServer
 
 SUITE = """\

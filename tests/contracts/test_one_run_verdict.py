@@ -32,9 +32,8 @@ from vivavoce.report.terminal import verdict_lines
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import open_regrading, run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
-from vivavoce.suites.regrade import open_regrading
 
 SUITE = """\
 name: decided

@@ -22,7 +22,7 @@ from vivavoce.report.markdown import write_markdown
 from vivavoce.report.tester import ending
 from vivavoce.report.transcript import conversation as in_terminal
 from vivavoce.run.summary import RunResult
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import LoopbackServer
 
 SUITE = """\

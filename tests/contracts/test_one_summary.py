@@ -29,7 +29,7 @@ from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 SUITE = """\
 name: facts

@@ -32,7 +32,7 @@ from vivavoce.report.rows import write_csv
 from vivavoce.report.worst import worst
 from vivavoce.run.summary import GraderSummary, RunResult, Summary
 from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 SUITE = """\
 name: verdicts

@@ -23,8 +23,8 @@ from vivavoce.samples.sample import Sample
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import open_regrading
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.regrade import open_regrading
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
 POLICY = 'No refund without "ok".\ncall c0 refund {}'

@@ -41,8 +41,7 @@ from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, RunResult
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
-from vivavoce.suites.regrade import open_regrading
+from vivavoce.suites.experiment import open_regrading, run_suite
 
 SUITE = """\
 name: log

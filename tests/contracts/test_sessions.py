@@ -29,8 +29,8 @@ from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
 from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
 
 BOT = """\
 KNOWN = {}

@@ -12,7 +12,7 @@ import pytest
 from vivavoce.models.cache import reply_key
 from vivavoce.models.model import Request
 from vivavoce.run.options import RunOptions
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import LoopbackServer
 
 SUITE = """\

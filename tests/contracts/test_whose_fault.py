@@ -25,7 +25,7 @@ from vivavoce.report.letta_files import error_of
 from vivavoce.report.rows import write_csv
 from vivavoce.report.transcript import conversation as in_terminal
 from vivavoce.run.summary import RunResult
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 PEOPLE = """\
 from vivavoce.messages import ToolCall

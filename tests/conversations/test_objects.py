@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, Remove
 
 from vivavoce import UsageError
 from vivavoce.conversations.objects import LossWarning, conversation_of, plain
-from vivavoce.samples.given import as_rows, given_samples
+from vivavoce.samples.conversations import as_rows, given_samples
 from vivavoce.samples.sample import Sample
 
 ASKED = HumanMessage(content="And in Rome?")

@@ -102,7 +102,7 @@ def test_a_grader_that_cannot_be_called_is_told_before_anything_runs(code: str, 
 
 
 def test_a_search_that_would_never_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.2)
+    monkeypatch.setattr("vivavoce.safe_regex.SECONDS", 0.2)
     bot = "def answer(message):\n    return 'a' * 60 + '!'\n"
     rows = [{"id": str(i), "input": "x", "ground_truth": "^(a|aa)+$"} for i in range(2)]
     Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -11,8 +11,7 @@ import pytest
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.files.frames import frame_of, frame_rows, parquet_rows, write_parquet
 from vivavoce.files.rows import read_rows
-from vivavoce.samples.dataset import EvaluationDataset
-from vivavoce.samples.evaluation import SingleTurnSample
+from vivavoce.samples.evaluation import EvaluationDataset, SingleTurnSample
 
 pandas: Any = pytest.importorskip("pandas", reason="the extra [frames] is not installed")
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.grading.metrics import metric_grader, with_answer
-from vivavoce.messages import read_messages
+from vivavoce.messages import read_messages, split_turns
 from vivavoce.metrics.factory import Choice, choose_metric
 from vivavoce.models.model import Request
 from vivavoce.records.score import Score

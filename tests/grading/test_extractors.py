@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from conversations import REFUND
-from vivavoce.conversation import split_turns
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.extractors import View, build_extractor
 from vivavoce.grading.metrics import FunctionGrading
-from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage, read_messages
+from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage, read_messages, split_turns
 from vivavoce.run.drivers import replay
 from vivavoce.samples.sample import Sample
 

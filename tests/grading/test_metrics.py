@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, UsageError
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import ExtractedMetric, Extraction, deciding_grader, extracted, metric_grader
-from vivavoce.messages import read_messages
+from vivavoce.messages import read_messages, split_turns
 from vivavoce.metrics import AllOf, AspectCritic, BaseMultiTurnMetric, MetricConfig, MetricResult, Panel, SafetyMetric
 from vivavoce.metrics.exact.counts import TurnCountMetric
 from vivavoce.metrics.exact.response_length import ResponseLengthMetric

@@ -19,7 +19,7 @@ import pytest
 
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import arun_suite
+from vivavoce.suites.experiment import arun_suite
 
 from .endpoint import Endpoint, capitals
 

@@ -10,7 +10,7 @@ import pytest
 
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import arun_suite
+from vivavoce.suites.experiment import arun_suite
 
 from .endpoint import Endpoint
 from .test_letta_code import MODEL, endpoint, home, letta, pytestmark

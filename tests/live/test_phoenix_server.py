@@ -26,7 +26,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import arun_suite
+from vivavoce.suites.experiment import arun_suite
 
 ROOT = Path(__file__).parents[2]
 PHOENIX = Path(os.environ.get("VIVA_PHOENIX") or ROOT / ".venv-phoenix") / "bin" / "phoenix"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, UsageError
+from vivavoce.messages import ConversationHistory
 from vivavoce.metrics.composition import AllOf, AnyOf, Chain, Composition, Weighted
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judged.aspect_critic import AspectCritic

@@ -10,9 +10,8 @@ from typing import Any
 import numpy
 import pytest
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
-from vivavoce.messages import AnyMessage
+from vivavoce.messages import AnyMessage, ConversationHistory
 from vivavoce.metrics.custom import FunctionMetric, PromptMetric, function_metric
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.metrics.result import MetricResult

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted
+from vivavoce.messages import ConversationHistory
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import aevaluate_conversation
 from vivavoce.metrics.exact.counts import TurnCountMetric

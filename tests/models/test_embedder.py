@@ -7,7 +7,7 @@ import pytest
 
 from vivavoce.errors import BudgetExhausted, Fault, ModelFault, UsageError
 from vivavoce.models.embedder import TEXTS_PER_REQUEST, OpenAIEmbedder, as_embedder
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer
 

@@ -13,8 +13,7 @@ from vivavoce.messages import AIMessage, HumanMessage, ToolCall
 from vivavoce.models.model import Model, Request
 from vivavoce.models.modes import Mode
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import ASKS_PER_TRY, RateLimit
+from vivavoce.pacing.limits import ASKS_PER_TRY, Budget, RateLimit
 from vivavoce.records.score import usage_of
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from vivavoce.errors import Fault, ModelFault, RateLimited, TargetFault
-from vivavoce.pacing.limiter import Breaker
+from vivavoce.pacing.limits import Breaker
 
 
 def fail(breaker: Breaker, *faults: Fault) -> None:

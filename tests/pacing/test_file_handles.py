@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import StoreError
-from vivavoce.pacing import file_handles
-from vivavoce.pacing.file_handles import affordable, few_handles_note, has_free_handle
+from vivavoce.pacing import limits as pacing
+from vivavoce.pacing.limits import affordable, few_handles_note, has_free_handle
 from vivavoce.store.store import Store
 
 
@@ -18,7 +18,7 @@ from vivavoce.store.store import Store
 def test_fewer_handles_mean_fewer_conversations(
     monkeypatch: pytest.MonkeyPatch, limit: int | None, concurrency: int
 ) -> None:
-    monkeypatch.setattr(file_handles, "handle_limit", lambda: limit)
+    monkeypatch.setattr(pacing, "handle_limit", lambda: limit)
     assert affordable(64) == concurrency
     assert (few_handles_note(64) is None) == (concurrency == 64)
 

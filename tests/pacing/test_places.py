@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.pacing.limiter import Places
+from vivavoce.pacing.limits import Places
 
 
 @given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 7), st.none() | st.integers(0, 9)), max_size=15))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.pacing.limiter import RateLimit
+from vivavoce.pacing.limits import RateLimit
 
 
 def now() -> float:

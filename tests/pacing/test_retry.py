@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from vivavoce.errors import Fault, GraderFault, ModelFault, RateLimited, TargetFault
-from vivavoce.pacing.limiter import Breaker, Limiter, retrying
+from vivavoce.pacing.limits import Breaker, Limiter, retrying
 
 
 def now() -> float:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
-from vivavoce.messages import HumanMessage
+from vivavoce.messages import ConversationHistory, HumanMessage
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.penelope.distil import Recorded, adistil_scenarios, distil_scenarios, stream_distilled
 from vivavoce.samples.sample import Sample

@@ -19,7 +19,7 @@ from vivavoce.report.again import errors_again
 from vivavoce.report.tester import judgements
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import open_run
+from vivavoce.suites.experiment import open_run
 from vivavoce.testing import LoopbackServer
 
 from .recorded import NOTHING_WRONG, Each, Recorded, called, says

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.comparing.announcements import says_done
+from vivavoce.comparing.negations import says_done
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.persona import Persona

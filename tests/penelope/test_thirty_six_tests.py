@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from vivavoce.messages import ToolCall
-from vivavoce.records.call_states import declare_visible_calls
+from vivavoce.records.trajectory import declare_visible_calls
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import open_run
+from vivavoce.suites.experiment import open_run
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.testing import LoopbackServer
 

@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import ToolCall
-from vivavoce.records.call_states import declare_visible_calls
+from vivavoce.records.trajectory import declare_visible_calls
 from vivavoce.targets.function import FunctionTarget
 
 from .recorded import NOTHING_WRONG, Recorded, called, says

@@ -14,7 +14,7 @@ from vivavoce.messages import HumanMessage
 from vivavoce.records.run import Attempt, Run
 from vivavoce.records.trajectory import Test
 from vivavoce.report.capture import capture, find_conversation
-from vivavoce.samples.appending import append_row
+from vivavoce.samples.dataset_file import append_row
 from vivavoce.samples.rows import check_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store

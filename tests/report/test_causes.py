@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from conversations import REFUND, by, says, user
 from kept import kept_test
-from vivavoce.conversation import split_turns
-from vivavoce.messages import AIMessage, HumanMessage, read_messages
+from vivavoce.messages import AIMessage, HumanMessage, read_messages, split_turns
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Evidence, Finding, Score, failed
 from vivavoce.records.score import mean_of_turns as per_turn

@@ -21,7 +21,7 @@ from vivavoce.report.matrix import figures, matrix_of
 from vivavoce.run.tallies import tally
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 BOT = """\
 counts = {}

@@ -18,7 +18,7 @@ from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison, GraderComparison, Loss, Side, TargetComparison
 from vivavoce.report.worse import Tolerance, reason_lines, ruled
 from vivavoce.stats.paired import difference_of
-from vivavoce.stats.sign_flip import sign_flip_p_value
+from vivavoce.stats.resampling import sign_flip_p_value
 from vivavoce.store.store import Store
 
 from .cases import BROKEN_JUDGE, FINGERPRINTS, grade, keep, outcome

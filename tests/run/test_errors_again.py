@@ -12,7 +12,7 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import open_run, reopen_run, run_suite
+from vivavoce.suites.experiment import open_run, reopen_run, run_suite
 
 BOT = """\
 from pathlib import Path

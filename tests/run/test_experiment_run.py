@@ -15,9 +15,8 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import arun_suite, open_regrading, open_run, reopen_run, run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import arun_suite, open_run, reopen_run, run_suite
-from vivavoce.suites.regrade import open_regrading
 
 BOT = """\
 import asyncio, time

@@ -10,8 +10,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import reopen_run, run_suite
 from vivavoce.suites.load import load_suite, stored_suite
-from vivavoce.suites.opening import reopen_run, run_suite
 from vivavoce.testing import misbehaviour
 from vivavoce.testing.loopback import Answer, LoopbackServer
 

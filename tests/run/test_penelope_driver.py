@@ -20,7 +20,7 @@ from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import open_run, reopen_run
+from vivavoce.suites.experiment import open_run, reopen_run
 from vivavoce.testing import LoopbackServer
 
 BOT = """\

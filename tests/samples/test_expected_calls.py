@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from vivavoce.errors import UsageError
 from vivavoce.grading.calls import Calls, NoCall
 from vivavoce.messages import ToolCall
+from vivavoce.samples.conversations import given_sample
 from vivavoce.samples.evaluation import MultiTurnSample
-from vivavoce.samples.given import given_sample
 from vivavoce.samples.row import UnknownKeys, read_sample
 from vivavoce.samples.rows import check_samples
 from vivavoce.samples.sample import Sample

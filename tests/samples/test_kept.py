@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.samples.content import (
+from vivavoce.samples.dataset_file import (
     MISSING,
     VERSION,
     difference,

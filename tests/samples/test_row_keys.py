@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.expected import KINDS
-from vivavoce.samples.given import given_sample
+from vivavoce.samples.conversations import given_sample
 from vivavoce.samples.row import ASSERTIONS, UnknownKeys, looks_like_assertions, read_sample
 from vivavoce.samples.rows import check_samples, unusable_rows
 from vivavoce.samples.sample import Sample

@@ -11,12 +11,12 @@ from vivavoce import work_time
 from vivavoce.comparing.numbers import MAX_TEXT_CHARS, numbers_in
 from vivavoce.comparing.similarity import similarity
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
-from vivavoce.expressions import Expression
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import evaluate_input
 from vivavoce.metrics.measuring import ExactMetric, Measured, Part
 from vivavoce.metrics.metric import evaluation_input
 from vivavoce.models.json_schema import mismatch
+from vivavoce.safe_regex import Expression
 from vivavoce.safe_template import MAX_NESTED_LOOPS, SafeEnvironment, TemplateTooLarge
 from vivavoce.work_time import conversation_work, interrupted_work, limited_work, unlimited_work
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 from .live import serving
 

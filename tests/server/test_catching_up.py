@@ -10,7 +10,7 @@ from vivavoce.errors import StoreError
 from vivavoce.server import indexing as module
 from vivavoce.server.indexing import Indexer
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 
 def test_what_a_run_leaves_is_read_while_a_server_serves(

@@ -11,7 +11,7 @@ import pytest
 from faults.servers import soon
 from server.pages.cases import outcome, turn
 from vivavoce.errors import Blame
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.run import AttemptEnded
 from vivavoce.records.score import OUT_OF_MEMORY, Failure, Score, failure_of
 from vivavoce.run.experiment import Experiment

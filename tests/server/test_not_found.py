@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from vivavoce.server.app import routers
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 from .conftest import BOT, SUITE
 from .live import get, send, serving

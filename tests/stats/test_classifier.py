@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.classifier import cross_validated, fitted
 from vivavoce.stats.ranking import auroc, auroc_interval
+from vivavoce.stats.resampling import Floats
 
 DRAW = np.random.default_rng
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.intervals import wilson
 from vivavoce.stats.ranking import auroc, auroc_interval, ranks, separation, spearman, spearmans
+from vivavoce.stats.resampling import Floats
 
 SCIPY = cast("Any", stats)
 VALUES = st.sampled_from([-1.0, 0.0, 0.5, 0.5000001, 1.0, 3.0])

@@ -10,7 +10,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.command_line import judging_suite, read_target
-from vivavoce.suites.grader_spec import MetricGraderSpec
+from vivavoce.suites.grading_spec import MetricGraderSpec
 from vivavoce.suites.load import Suite
 
 

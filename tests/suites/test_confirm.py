@@ -9,8 +9,8 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
 
 SUITE = """\
 name: strict

@@ -10,7 +10,7 @@ import pytest
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import check_suite
-from vivavoce.suites.grader_spec import GraderSpec
+from vivavoce.suites.grading_spec import GraderSpec
 from vivavoce.suites.load import Suite, load_suite
 
 REAL = RECORDINGS / "letta_evals_suites"

@@ -19,8 +19,7 @@ from vivavoce.metrics import AllOf, Panel, SafetyMetric
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.records.run import AttemptEnded, Event
 from vivavoce.settings import settings
-from vivavoce.suites.opening import reopen_run, run_suite
-from vivavoce.suites.regrade import open_regrading
+from vivavoce.suites.experiment import open_regrading, reopen_run, run_suite
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
 from .talks import SAFE, Row, judge, rows, scores, streamed, talk, written

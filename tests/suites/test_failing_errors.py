@@ -16,8 +16,8 @@ from vivavoce.report.reasons import explained
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
 
 SUITE = """\
 name: errors

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 SUITE = """\
 name: capitals

@@ -13,7 +13,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 TALK = [{"role": "user", "content": "I am Ada."}, {"role": "assistant", "content": "Hello Ada, a refund?"}]
 CALL = [

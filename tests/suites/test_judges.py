@@ -12,9 +12,9 @@ from vivavoce import Store, UsageError
 from vivavoce.errors import BudgetExhausted, ModelFault
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import Request
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.store.replies import ReplyStore
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.testing import LoopbackServer, ScriptedModel
 from vivavoce.testing.misbehaviour import hang, server_error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.suites.grader_spec import JudgeGraderSpec
+from vivavoce.suites.grading_spec import JudgeGraderSpec
 from vivavoce.suites.load import Suite, load_suite
 
 SUITE = """\

@@ -21,7 +21,7 @@ from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.run.tallies import tally
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import viva_assert
 
 PEOPLE = """\

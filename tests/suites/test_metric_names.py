@@ -13,9 +13,8 @@ from vivavoce import RunOptions, RunResult, Store, UsageError, run_suite
 from vivavoce.records.score import Score
 from vivavoce.settings import settings
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import open_regrading, reopen_run
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import reopen_run
-from vivavoce.suites.regrade import open_regrading
 from vivavoce.testing import LoopbackServer
 
 Row = dict[str, Any]

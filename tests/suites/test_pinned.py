@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce import RunOptions, UsageError, run_suite
-from vivavoce.samples.content import keep_version
+from vivavoce.samples.dataset_file import keep_version
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 

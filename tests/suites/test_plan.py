@@ -22,9 +22,8 @@ from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
-from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.experiment import run_suite, suite_run
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import run_suite
 from vivavoce.suites.plan import Plan, hash_file
 
 from .talks import rows, written

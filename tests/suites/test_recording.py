@@ -10,7 +10,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import checked
-from vivavoce.suites.grader_spec import RecordingGraderSpec
+from vivavoce.suites.grading_spec import RecordingGraderSpec
 from vivavoce.suites.load import TargetChanges, described_suite
 
 TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}

@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import check_suite
-from vivavoce.suites.grader_spec import RuleGraderSpec
+from vivavoce.suites.grading_spec import RuleGraderSpec
 from vivavoce.suites.load import dump_spec, load_suite
 from vivavoce.suites.spec import SuiteSpec
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vivavoce import evaluate
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import ScriptedModel
 
 ROWS = [{"id": "a", "messages": [{"role": "user", "content": "Capital?"}, {"role": "assistant", "content": "Rome."}]}]

@@ -12,8 +12,8 @@ from vivavoce import Store, UsageError, run_suite
 from vivavoce.run.execution import Execution
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.command_line import described_target, read_targets
+from vivavoce.suites.experiment import open_run, reopen_run
 from vivavoce.suites.load import Suite, dump_spec, load_suite, stored_suite
-from vivavoce.suites.opening import open_run, reopen_run
 from vivavoce.suites.targets import build_targets, target_limits
 from vivavoce.testing import LoopbackServer
 

@@ -13,11 +13,9 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.run.execution import Execution
 from vivavoce.settings import settings
 from vivavoce.suites.command_line import judging_suite
-from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.experiment import open_regrading, reopen_run, suite_run
 from vivavoce.suites.load import Suite, load_suite, stored_suite
-from vivavoce.suites.opening import reopen_run
 from vivavoce.suites.plan import plan_of
-from vivavoce.suites.regrade import open_regrading
 
 from .talks import rows, written
 

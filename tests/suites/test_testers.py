@@ -10,7 +10,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics import GoalAchievementJudge
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator

@@ -15,7 +15,7 @@ from vivavoce import UsageError, evaluate
 from vivavoce.cli.main import main
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.tool_calls import TRAJECTORY_MODES, CallOptions
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 FUNCTIONS = ("trajectory_match", "tool_call_accuracy", "tool_call_f1")
 CALL = {"role": "assistant", "tool_calls": [{"id": "1", "name": "refund", "arguments": {}}]}

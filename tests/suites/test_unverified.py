@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce.report.reasons import explained, unverified_lines
 from vivavoce.run.options import RunOptions
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 JUDGE = """\
 from vivavoce.testing import ScriptedModel

@@ -9,7 +9,7 @@ import pytest
 from stage import Bot, BotSession
 from vivavoce.errors import BudgetExhausted, TargetFault
 from vivavoce.messages import AIMessage, HumanMessage, SessionMark
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.score import Usage
 from vivavoce.records.trajectory import Turn
 from vivavoce.targets.dialogue import Dialogue, open_channel

@@ -16,8 +16,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from vivavoce.errors import SuiteFault, UsageError
 from vivavoce.messages import ToolCall, ToolMessage
-from vivavoce.targets.target import Opening
-from vivavoce.targets.tools import World
+from vivavoce.targets.target import Opening, World
 from vivavoce.tools.mcp import McpServer
 from vivavoce.tools.toolbox import Toolbox
 from vivavoce.wire.own_traffic import of_run

@@ -12,9 +12,8 @@ from vivavoce.cli.main import main
 from vivavoce.errors import SuiteFault, UsageError
 from vivavoce.messages import ToolCall, ToolMessage
 from vivavoce.records.run import Outcome
-from vivavoce.suites.opening import run_suite
-from vivavoce.targets.target import Opening
-from vivavoce.targets.tools import World
+from vivavoce.suites.experiment import run_suite
+from vivavoce.targets.target import Opening, World
 from vivavoce.testing import LoopbackServer
 from vivavoce.tools.answer import Asked
 from vivavoce.tools.recordings import Recordings, recorded_call

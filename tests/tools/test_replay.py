@@ -9,8 +9,7 @@ import pytest
 from vivavoce.errors import SuiteFault
 from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.recording import RecordedCall, RecordedReply, Recording, RecordingHead
-from vivavoce.targets.target import Opening
-from vivavoce.targets.tools import World
+from vivavoce.targets.target import Opening, World
 from vivavoce.tools.recordings import Replay
 from vivavoce.tools.toolbox import Toolbox, ToolboxSession
 

@@ -11,12 +11,11 @@ import pytest
 from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.errors import Fault, RateLimited, SuiteFault, TargetFault, ToolError, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
-from vivavoce.records.call_states import origin
+from vivavoce.records.trajectory import origin
 from vivavoce.targets.openai import OpenAISession, OpenAITarget
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import LoopbackServer, misbehaviour
-from vivavoce.tools.function import FunctionTool
-from vivavoce.tools.toolbox import Toolbox
+from vivavoce.tools.toolbox import FunctionTool, Toolbox
 from vivavoce.wire.http import Limits
 
 HELLO: list[AnyMessage] = [HumanMessage(content="Where is order 7?")]

@@ -17,7 +17,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import cancel_batches
+from vivavoce.suites.experiment import cancel_batches
 
 
 def command(

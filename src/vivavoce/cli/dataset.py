@@ -14,7 +14,7 @@ from vivavoce.errors import UsageError
 from vivavoce.report.differences import difference_lines, difference_markdown
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
-from vivavoce.samples.content import (
+from vivavoce.samples.dataset_file import (
     VERSION,
     Content,
     difference,

@@ -9,8 +9,7 @@ from vivavoce.lazy_names import lazy
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.store.database.address import is_postgresql, path_of
-from vivavoce.suites.check import Checked
-from vivavoce.suites.forecast import Forecast
+from vivavoce.suites.check import Checked, Forecast
 
 
 def forecast_line(found: Forecast) -> str:

@@ -15,8 +15,8 @@ from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import open_regrading
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.regrade import open_regrading
 
 
 def command(

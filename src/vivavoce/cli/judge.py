@@ -38,10 +38,10 @@ from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.judge_requests import Export
+from vivavoce.suites.judge_requests import export_requests as write_requests
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import read_metrics
-from vivavoce.suites.requests import Export
-from vivavoce.suites.requests import export_requests as write_requests
 
 Metrics = Annotated[
     str,

@@ -276,8 +276,8 @@ def callback(
         typer.echo(lazy("vivavoce:__version__"))
         raise typer.Exit
     if context.obj is OWN_PROCESS:
-        lazy("vivavoce.pacing.file_handles:raise_handle_limit")()
-        if (note := lazy("vivavoce.pacing.file_handles:few_handles_note")(_MANY_CONVERSATIONS)) is not None:
+        lazy("vivavoce.pacing.limits:raise_handle_limit")()
+        if (note := lazy("vivavoce.pacing.limits:few_handles_note")(_MANY_CONVERSATIONS)) is not None:
             _complain(f"note: {note}")
 
 

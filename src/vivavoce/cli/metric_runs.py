@@ -16,7 +16,7 @@ from vivavoce.cli.judge import named_judge, print_export
 from vivavoce.cli.output import notes
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
-from vivavoce.files.whole_file import whole_file
+from vivavoce.files.paths import whole_file
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
@@ -27,13 +27,12 @@ from vivavoce.samples.sample import Sample
 from vivavoce.settings import WORKSPACE
 from vivavoce.stats.raters import ratings_at
 from vivavoce.store.store import Store
-from vivavoce.suites.check import check_suite
+from vivavoce.suites.check import Forecast, check_suite
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.forecast import Forecast
+from vivavoce.suites.judge_requests import export_requests
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import Named, short_name
-from vivavoce.suites.requests import export_requests
 from vivavoce.testing.metric_test import Answered, MetricTest, Planned, answered, figures_of, version_of
 from vivavoce.testing.metric_versions import OWN, as_they_are, chosen_defects, recorded, versions
 

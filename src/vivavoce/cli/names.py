@@ -20,8 +20,8 @@ from vivavoce.metrics.factory import metrics as registered_metrics
 from vivavoce.penelope.persona import built_in
 from vivavoce.penelope.strategies import strategies
 from vivavoce.penelope.strategies.strategy import Strategy
-from vivavoce.suites.gate_spec import LogicalGateSpec, SimpleGateSpec, WeightedGateSpec
-from vivavoce.suites.part import Spec
+from vivavoce.suites.document import Spec
+from vivavoce.suites.grading_spec import LogicalGateSpec, SimpleGateSpec, WeightedGateSpec
 from vivavoce.suites.target_spec import BUILT_IN_TARGETS, target_kinds
 from vivavoce.testing.defects import DEFECTS
 

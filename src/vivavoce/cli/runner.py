@@ -31,9 +31,8 @@ from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_output, output_of
 from vivavoce.suites.command_line import read_targets
-from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.experiment import changed_again, failed_again, reopen_run, suite_of, suite_run
 from vivavoce.suites.load import Suite, TargetChanges, load_suite, stored_suite
-from vivavoce.suites.opening import changed_again, failed_again, reopen_run, suite_of
 
 if TYPE_CHECKING:
     from vivavoce.report.baseline import Baseline

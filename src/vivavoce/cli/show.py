@@ -100,7 +100,7 @@ def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool
         raise no_conversation(run.id, sample, None, trial, (one.attempt.key for one in held))
     for outcome in outcomes:
         if grader is not None:
-            judge_exchange = lazy("vivavoce.suites.judge_exchange:judge_exchange")  # what only reads builds no grader
+            judge_exchange = lazy("vivavoce.suites.judge_requests:judge_exchange")  # what only reads builds no grader
             _show_exchange(outcome, judge_exchange(store, run, grading, outcome, grader), as_json)
             continue
         if as_json:

@@ -12,7 +12,7 @@ from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import TargetOption
 from vivavoce.cli.output import complain, existing, out
 from vivavoce.errors import UsageError
-from vivavoce.records.call_states import BY_RECORD
+from vivavoce.records.trajectory import BY_RECORD
 from vivavoce.safe_text import safe
 from vivavoce.suites.check import checked, missing_keys
 from vivavoce.suites.command_line import read_targets

@@ -19,7 +19,7 @@ from vivavoce.features.clusters.records import Clusters
 from vivavoce.features.compare.several import SeveralComparisons
 from vivavoce.features.trends.trends import Trend
 from vivavoce.features.watch.state import Bucket, Watched, WatchEntry
-from vivavoce.files.whole_file import whole_file
+from vivavoce.files.paths import whole_file
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.metric import Conversation, evaluation_input
@@ -40,7 +40,6 @@ from vivavoce.server.replies import (
     SearchHit,
     SearchPage,
 )
-from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry, AuditPage
 from vivavoce.store.browse.listing import (
     GradedTurn,
@@ -53,6 +52,7 @@ from vivavoce.store.browse.listing import (
     TurnPage,
 )
 from vivavoce.store.search.search import Kind as SearchKind
+from vivavoce.validation import shows_options
 from vivavoce.wire.session import open_session
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from vivavoce.features.forks.report import Forked
 from vivavoce.features.groups.report import Grouped
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
-from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.labels.drawing import Selection
 from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views import View
 from vivavoce.store.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
+from vivavoce.validation import shows_options
 
 _COMMENTS = TypeAdapter(list[Comment])
 _DIFFERING = TypeAdapter(list[DifferingLabels])

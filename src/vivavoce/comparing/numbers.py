@@ -20,8 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from vivavoce.comparing.markup import inline_marks
-from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, PlainText, plain_readings
+from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, PlainText, inline_marks, plain_readings
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
 

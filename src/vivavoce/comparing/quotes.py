@@ -17,10 +17,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice, takewhile
 
-from vivavoce.comparing.markup import MAX_ADDRESS_CHARS, Replacement, hidden_markup, link_marks, may_have_markup
 from vivavoce.comparing.negations import is_denied_after, is_denied_before, leaves_out_negation
 from vivavoce.comparing.numbers import cuts_number
-from vivavoce.comparing.text import QUOTATION_MARKS, FoldedText, Span, is_blank, is_boundary
+from vivavoce.comparing.text import (
+    MAX_ADDRESS_CHARS,
+    QUOTATION_MARKS,
+    FoldedText,
+    Replacement,
+    Span,
+    hidden_markup,
+    is_blank,
+    is_boundary,
+    link_marks,
+    may_have_markup,
+)
 
 _EDGE = f"{QUOTATION_MARKS} \t\r\n\u00a0"
 _ROLES = "user|assistant|tool|system|developer"

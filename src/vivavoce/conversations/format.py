@@ -13,8 +13,8 @@ from vivavoce.errors import Problem, UsageError, VivavoceError, did_you_mean
 from vivavoce.extensions import WITHOUT, is_built_in, plugins
 from vivavoce.files.json_document import BrokenDocument, JsonDocument
 from vivavoce.files.rows import format_of, open_file, scan_lines, scan_rows
-from vivavoce.foreign_code import foreign_code
 from vivavoce.plugins import Registry
+from vivavoce.user_code import foreign_code
 
 
 class Place(NamedTuple):

@@ -20,7 +20,7 @@ from vivavoce.conversations.format import ROW_FIELDS, Format, Loss, Place, Recor
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.files.rows import format_of
 from vivavoce.messages import AnyMessage, Message, SessionMark, read_messages, said_by_user
-from vivavoce.unchecked import changed
+from vivavoce.validation import changed
 
 SESSIONS = "sessions"
 _SAID = ("input", "messages")

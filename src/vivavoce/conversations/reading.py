@@ -27,8 +27,7 @@ from vivavoce.conversations.format import (
 from vivavoce.conversations.own_rows import is_native
 from vivavoce.conversations.shapes import check_calls
 from vivavoce.errors import Problem, UsageError
-from vivavoce.files.json_document import JsonDocument
-from vivavoce.files.json_head import head_of
+from vivavoce.files.json_document import JsonDocument, head_of
 from vivavoce.files.rows import open_file
 
 LOOKED_AT = 20

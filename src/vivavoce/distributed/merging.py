@@ -13,7 +13,7 @@ from vivavoce.distributed.part_file import About, read_part
 from vivavoce.distributed.work import done_parts
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import IN_PARTS, AttemptKey, Grading, Run, Status
 from vivavoce.run.corrected import corrected
@@ -26,8 +26,8 @@ from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.rows import Entry
 from vivavoce.store.runs.serialization import grading_values, run_values
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import scoring_of
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.regrade import scoring_of
 
 Tell = Callable[[int, int], None]
 """Called with how many conversations are in the store, and how many there are."""

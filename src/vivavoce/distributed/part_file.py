@@ -30,7 +30,7 @@ from vivavoce.run.verdict import Rules
 from vivavoce.store.runs.reading import by_tester
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 from vivavoce.store.runs.serialization import measured_in
-from vivavoce.suites.expecting import requirements_of
+from vivavoce.suites.expectations import requirements_of
 
 SUFFIX = ".parquet"
 _ABOUT = b"vivavoce"

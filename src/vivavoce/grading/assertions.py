@@ -25,7 +25,6 @@ from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import Locale, show_number, width_of
 from vivavoce.comparing.text import FoldedText, GuardedText, encoding_note, is_blank
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import check_expression
 from vivavoce.grading.extractors import View
 from vivavoce.grading.texts import (
     Answer,
@@ -45,10 +44,10 @@ from vivavoce.metrics.rules.sameness import may_match, text_in_fence
 from vivavoce.models.json_schema import check_test_schema
 from vivavoce.plugins import lazy
 from vivavoce.records.agents import Agents
-from vivavoce.records.call_states import CallRecord, call_records, group_by_message
 from vivavoce.records.run import Severity
 from vivavoce.records.score import Score, turn_label
-from vivavoce.records.trajectory import answer_of_turn, assistant_texts
+from vivavoce.records.trajectory import CallRecord, answer_of_turn, assistant_texts, call_records, group_by_message
+from vivavoce.safe_regex import check_expression
 from vivavoce.work_time import counted_work
 
 T = TypeVar("T")

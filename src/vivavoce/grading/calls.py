@@ -34,8 +34,8 @@ from vivavoce.metrics.exact.tool_calls import (
 )
 from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
 from vivavoce.metrics.rules.possible import BannedArguments, PossibleArguments, may_name, names_of, spellings_of
-from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import CallRecord, Outcome
 from vivavoce.work_time import counted_work
 
 T = TypeVar("T", bound=BaseModel)

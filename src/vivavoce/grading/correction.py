@@ -13,7 +13,7 @@ from typing import Any
 from vivavoce.grading.scores import Population
 from vivavoce.records.label import Calibration, CalibrationNeed, CorrectedRate
 from vivavoce.stats.corrected import Corrected, NotIdentifiable, prediction_powered, rogan_gladen, table_of
-from vivavoce.stats.kappa import kappa, kappa_interval
+from vivavoce.stats.raters import kappa, kappa_interval
 
 Key = tuple[str, int]
 """A sample and a trial of it."""

@@ -22,7 +22,7 @@ from vivavoce.models.model import Model, ask_all
 from vivavoce.models.names import DefaultJudge
 from vivavoce.records.score import WARN, Evidence, Failure, Finding, Score, charge, failed, shorten, skipped, turn_label
 from vivavoce.samples.sample import Sample
-from vivavoce.unchecked import changed, unchecked
+from vivavoce.validation import changed, unchecked
 from vivavoce.work_time import counted_work
 
 _SHOWN = 5

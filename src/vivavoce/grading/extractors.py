@@ -15,16 +15,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import expression
-from vivavoce.foreign_code import check_callable, name_of
 from vivavoce.grading.functions import Pattern, call_user, check_parameters, read_options, reads_letta
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import transcript as quoted_lines
 from vivavoce.plugins import Registry, is_file_reference, lazy, load_object
 from vivavoce.records.agents import key_of
-from vivavoce.records.call_states import call_records, made_calls
-from vivavoce.records.trajectory import Test, answer_of_turn, assistant_texts, last_turn_of
+from vivavoce.records.trajectory import Test, answer_of_turn, assistant_texts, call_records, last_turn_of, made_calls
+from vivavoce.safe_regex import expression
+from vivavoce.user_code import check_callable, name_of
 
 _CLASSES = {
     "assistant_message": "letta_client.types.agents:AssistantMessage",

@@ -24,12 +24,12 @@ from pydantic import (
 )
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
-from vivavoce.expressions import expression
-from vivavoce.foreign_code import name_of, plain_number
 from vivavoce.models.json_schema import check_test_schema
 from vivavoce.pacing.loops import call
 from vivavoce.records.score import Failure, Finding, Raw, Score, State, Usage
-from vivavoce.written import find_truth_as_number, number_expected
+from vivavoce.safe_regex import expression
+from vivavoce.user_code import name_of, plain_number
+from vivavoce.validation import find_truth_as_number, number_expected
 
 Function = Callable[..., Any]
 

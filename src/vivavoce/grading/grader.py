@@ -12,13 +12,11 @@ from pydantic import ValidationError
 
 from vivavoce.comparing.text import is_blank
 from vivavoce.comparing.thresholds import reaches
-from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
-from vivavoce.foreign_code import foreign_code, name_of, plain_number, skip_reason, unit_number
 from vivavoce.grading.extractors import Extract, NothingToGrade, View, letta_messages
 from vivavoce.grading.functions import GradeResult, call_user, check_parameters, from_foreign, reads_letta
 from vivavoce.grading.graders import Case, Truth
-from vivavoce.messages import AnyMessage
+from vivavoce.messages import AnyMessage, split_turns
 from vivavoce.metrics.exact.tool_calls import CallOptions
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -26,7 +24,8 @@ from vivavoce.records.run import Severity
 from vivavoce.records.score import PASSING, Failure, Score, Usage, failed, failure_of, mean_of_turns, skipped, usage_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
-from vivavoce.unchecked import changed
+from vivavoce.user_code import foreign_code, name_of, plain_number, skip_reason, unit_number
+from vivavoce.validation import changed
 
 
 def fingerprint(parts: Any) -> str:

@@ -19,8 +19,6 @@ from pydantic import JsonValue, PlainValidator
 from vivavoce.comparing.numbers import Locale, all_numbers_in
 from vivavoce.comparing.text import contains_words, encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import expression
-from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
 from vivavoce.grading.functions import JsonSchema, Pattern
 from vivavoce.grading.texts import (
@@ -51,7 +49,9 @@ from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
 from vivavoce.metrics.factory import metrics
 from vivavoce.models.json_schema import check_test_schema
 from vivavoce.records.score import Score, skipped
+from vivavoce.safe_regex import expression
 from vivavoce.samples.sample import Sample
+from vivavoce.user_code import name_of
 
 Truth = Literal["ground_truth", "reference_tool_calls", "none", "conversation"]
 """What a grader compares with: `none` follows the ground truth of the sample, `conversation` never works per turn."""

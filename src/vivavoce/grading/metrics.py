@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vivavoce.errors import UsageError
-from vivavoce.foreign_code import check_callable
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant
 from vivavoce.grading.functions import TIME_LIMIT, read_options
 from vivavoce.grading.grader import Grader, Scope, ScoreCase, fingerprint, graded, in_spite_of_errors, user_score
@@ -30,11 +29,11 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading, metric_input
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.records.call_states import recorded_calls
 from vivavoce.records.score import PASSING, Failure, Score, failed, shorten
+from vivavoce.records.trajectory import recorded_calls
 from vivavoce.samples.sample import Sample
-from vivavoce.unchecked import changed
-from vivavoce.user_code import source_of
+from vivavoce.user_code import check_callable, source_of
+from vivavoce.validation import changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from vivavoce.comparing.thresholds import mean, reaches
-from vivavoce.foreign_code import name_of, skip_reason
 from vivavoce.grading.extractors import letta_messages, letta_state
 from vivavoce.grading.functions import GradeResult, call_user, reads_letta
 from vivavoce.grading.grader import as_grade
@@ -23,6 +22,7 @@ from vivavoce.plugins import Registry
 from vivavoce.records.run import Attempt
 from vivavoce.records.score import PASSING, Score, State, Usage, failed, failure_of, skipped
 from vivavoce.samples.sample import Sample
+from vivavoce.user_code import name_of, skip_reason
 
 REWARD = "reward"
 """The name of the reward among the scores of a sample."""

@@ -35,10 +35,10 @@ from vivavoce.comparing.text import (
     same_text,
     split_words,
 )
-from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.refusal import find_refusal
 from vivavoce.models.json_schema import mismatch
+from vivavoce.safe_regex import expression
 
 _MAX_ATTEMPTS = 1000
 """Places in a text where an object is looked for: a text of braces alone must not take forever."""

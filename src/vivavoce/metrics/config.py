@@ -16,7 +16,7 @@ from vivavoce.comparing.thresholds import compare, exact, reaches
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.metrics.transcript import Shown
 from vivavoce.records.score import PASSING, Raw, shorten
-from vivavoce.written import find_truth_as_number, number_expected
+from vivavoce.validation import find_truth_as_number, number_expected
 
 ScoreType = Literal["numeric", "categorical", "binary"]
 Direction = Literal["higher_is_better", "lower_is_better"]

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, Val
 from typing_extensions import TypedDict
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
-from vivavoce.foreign_code import name_of, plain_number
 from vivavoce.metrics.config import Direction, MetricConfig, read_options
 from vivavoce.metrics.judging import GIVEN
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -25,8 +24,8 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.loops import call, wait_for
 from vivavoce.records.score import shorten
-from vivavoce.signatures import shows_options
-from vivavoce.user_code import source_of
+from vivavoce.user_code import name_of, plain_number, source_of
+from vivavoce.validation import shows_options
 
 Function = Callable[..., Any]
 

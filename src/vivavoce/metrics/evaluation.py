@@ -16,7 +16,7 @@ from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage
 from vivavoce.samples.table import Tabular
-from vivavoce.signatures import shows_options
+from vivavoce.validation import shows_options
 
 Named = str | Choice | BaseMultiTurnMetric
 """A metric, its name, or its name with options as a mapping: `{"metric": "fuzzy_ratio", "threshold": 0.9}`."""

@@ -19,14 +19,13 @@ from typing import Literal
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.quotes import Quote, QuotedText, read_quote
 from vivavoce.comparing.text import is_blank
-from vivavoce.conversation import mark_of
 from vivavoce.errors import ModelFault
-from vivavoce.messages import AnyMessage, RefusalPart, ToolCall
+from vivavoce.messages import AnyMessage, RefusalPart, ToolCall, mark_of
 from vivavoce.metrics.prompts import HERE
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.records.score import Evidence, Finding, FindingState, shorten, to_number
 from vivavoce.safe_text import quoted
-from vivavoce.unchecked import unchecked
+from vivavoce.validation import unchecked
 
 _CALL = re.compile(r"\W*(?:call |result )?#?(c\d+)\W*", re.IGNORECASE)
 

@@ -18,7 +18,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.plugins import Registry, check_may_name_file, lazy
-from vivavoce.written import AS_WRITTEN, find_truth_as_number, number_expected
+from vivavoce.validation import AS_WRITTEN, find_truth_as_number, number_expected
 
 MetricClass = type[BaseMultiTurnMetric]
 

@@ -33,7 +33,7 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.score import Usage, shorten, usage_of
-from vivavoce.signatures import shows_options
+from vivavoce.validation import shows_options
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,63}")
 Part = ModelReply | Exception

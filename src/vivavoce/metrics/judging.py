@@ -38,8 +38,8 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, Request, Subject, identity_of
 from vivavoce.models.names import DefaultJudge
 from vivavoce.records.score import UNSUPPORTED, Finding, Score, charge, shorten, total, turn_span
-from vivavoce.unchecked import changed, unchecked
 from vivavoce.user_code import source_of
+from vivavoce.validation import changed, unchecked
 
 MAX_WINDOW_TURNS = 10_000
 """Turns of a window."""

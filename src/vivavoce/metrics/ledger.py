@@ -17,8 +17,8 @@ from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.evidence import CRITERION, Checker
 from vivavoce.metrics.transcript import Transcript, named, written_arguments
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.records.call_states import CallState, call_records
 from vivavoce.records.score import Evidence, Finding, shorten, turn_label
+from vivavoce.records.trajectory import CallState, call_records
 from vivavoce.safe_text import quoted
 
 WORDS = 240

@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Unpack
 from typing_extensions import TypedDict
 
 from vivavoce.comparing.thresholds import mean
-from vivavoce.conversation import split_turns
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, split_turns
 from vivavoce.metrics.config import MetricConfig, Scope, read_options
 from vivavoce.metrics.metric import StepwiseMetric
 from vivavoce.metrics.question import Plan

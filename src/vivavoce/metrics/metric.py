@@ -10,11 +10,9 @@ from typing import Any, Unpack
 
 from pydantic import JsonValue, ValidationError
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.conversations.objects import Live, read_conversation
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
-from vivavoce.foreign_code import foreign_code, skip_reason
-from vivavoce.messages import Message, describe
+from vivavoce.messages import ConversationHistory, Message, describe
 from vivavoce.metrics.config import ConversationType, Manner, MetricConfig
 from vivavoce.metrics.question import Call, Plan, carry_out
 from vivavoce.metrics.result import About, MetricResult
@@ -24,8 +22,8 @@ from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.loops import call, wait_for
 from vivavoce.records.score import Raw, failure_of, usage_of
 from vivavoce.samples.sample import Sample
-from vivavoce.signatures import shows_options
-from vivavoce.user_code import source_of
+from vivavoce.user_code import foreign_code, skip_reason, source_of
+from vivavoce.validation import shows_options
 
 Conversation = ConversationHistory | Iterable[Mapping[str, Any] | Message | Live]
 

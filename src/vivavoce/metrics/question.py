@@ -15,7 +15,6 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, create_model
 
 from vivavoce.errors import ModelFault
-from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.evidence import Checker
@@ -23,7 +22,8 @@ from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN, Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Model, ModelReply, Request, all_of, ask_all
 from vivavoce.records.score import Evidence, Finding, FindingState, Usage, total
-from vivavoce.unchecked import unchecked
+from vivavoce.user_code import foreign_code
+from vivavoce.validation import unchecked
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, Unpack
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, Message, read_messages
+from vivavoce.messages import AIMessage, AnyMessage, ConversationHistory, HumanMessage, Message, read_messages
 from vivavoce.metrics.evaluation import EvaluationReport, Known, Named, choose, spent
 from vivavoce.metrics.metric import BaseMultiTurnMetric, evaluation_input
 from vivavoce.metrics.panel import asking
@@ -20,7 +19,7 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import ModelReply
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.score import Usage, total, turn_label, usage_of
-from vivavoce.signatures import shows_options
+from vivavoce.validation import shows_options
 
 T = TypeVar("T")
 

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank
-from vivavoce.conversation import mark_of, split_turns
-from vivavoce.messages import AnyMessage, RefusalPart, SessionMark, ToolMessage
+from vivavoce.messages import AnyMessage, RefusalPart, SessionMark, ToolMessage, mark_of, split_turns
 from vivavoce.records.agents import key_of
-from vivavoce.records.call_states import outcome_of
 from vivavoce.records.score import turn_label
+from vivavoce.records.trajectory import outcome_of
 from vivavoce.safe_text import quoted
 
 CHARACTERS_PER_TOKEN = 4

@@ -9,16 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonVal
 from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
-from vivavoce.conversation import ConversationHistory
-from vivavoce.messages import AnyMessage, Message, read_message
+from vivavoce.comparing.negations import forbidden_act
+from vivavoce.messages import AnyMessage, ConversationHistory, Message, read_message
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.transcript import Shown, Transcript, transcript
-from vivavoce.prohibitions import forbidden_act
-from vivavoce.records.call_states import CallVisibility
 from vivavoce.records.score import Finding
-from vivavoce.records.trajectory import Test
+from vivavoce.records.trajectory import CallVisibility, Test
 from vivavoce.samples.sample import Sample
-from vivavoce.unchecked import unchecked
+from vivavoce.validation import unchecked
 
 __all__ = ["ConversationHistory", "ConversationTurn", "GoalAchievementResponse", "MultiTurnEvaluationInput"]
 

@@ -14,8 +14,7 @@ from vivavoce.messages import describe
 from vivavoce.models.endpoints import ENDPOINTS, OPENAI
 from vivavoce.models.openai import NOT_CHARGED
 from vivavoce.models.prices import Price, price_of
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Breaker, Limiter, retrying
+from vivavoce.pacing.limits import Breaker, Budget, Limiter, retrying
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage
 from vivavoce.wire.chat import read_usage

@@ -15,9 +15,9 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import Expression, repeated_parts
 from vivavoce.models.schema_check import KEYWORDS, Program, best_mistake
 from vivavoce.models.schema_texts import FORMATS, schema_pattern
+from vivavoce.safe_regex import Expression, repeated_parts
 from vivavoce.work_time import counted_work
 
 MAX_SCHEMA_NODES = 10_000

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from vivavoce.errors import BudgetExhausted, Deferred
 from vivavoce.messages import AnyMessage, ToolCall
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Limiter, RateLimit
+from vivavoce.pacing.limits import Budget, Limiter, RateLimit
 from vivavoce.records.score import Usage, charge, usage_of
 from vivavoce.wire.chat import WireMessages, wire_messages
 

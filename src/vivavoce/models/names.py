@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
-from vivavoce.foreign_code import foreign_code
 from vivavoce.models.endpoints import ENDPOINTS, OPENAI, identity_at, key_of
 from vivavoce.models.model import Model, Pacing
 from vivavoce.models.modes import Mode
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.plugins import Registry, lazy
 from vivavoce.settings import settings
-from vivavoce.signatures import shows_options
+from vivavoce.user_code import foreign_code
+from vivavoce.validation import shows_options
 from vivavoce.wire.http import Limits, checked_url
 
 

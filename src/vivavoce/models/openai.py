@@ -24,10 +24,9 @@ from vivavoce.models.modes import (
     step_down,
 )
 from vivavoce.models.prices import VARIABLE, price_of
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Breaker, Limiter, RateLimit, retrying
+from vivavoce.pacing.limits import Breaker, Budget, Limiter, RateLimit, retrying
 from vivavoce.records.score import Usage, charge, shorten, total, usage_of
-from vivavoce.signatures import shows_options
+from vivavoce.validation import shows_options
 from vivavoce.wire.chat import ChatEndpoint, Completion, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
 

@@ -13,11 +13,11 @@ from heapq import nsmallest
 from math import isfinite
 from typing import Any, cast
 
-from vivavoce import expressions
+from vivavoce import safe_regex
 from vivavoce.comparing.json_values import as_decimal, is_number, json_key, same_json
 from vivavoce.errors import GraderFault
-from vivavoce.expressions import Expression
 from vivavoce.models.schema_texts import FORMATS
+from vivavoce.safe_regex import Expression
 from vivavoce.work_time import counted_work
 
 MAX_STEPS = 200_000
@@ -240,8 +240,8 @@ class _Check:
         began = time.perf_counter()
         matches = self.program.expressions[pattern].found_in(text)
         self._search_seconds += time.perf_counter() - began
-        if self._search_seconds > expressions.SECONDS:
-            problem = f"the patterns of the JSON schema take longer than {expressions.SECONDS:g} s"
+        if self._search_seconds > safe_regex.SECONDS:
+            problem = f"the patterns of the JSON schema take longer than {safe_regex.SECONDS:g} s"
             raise GraderFault(problem, kind="timeout")
         return matches
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import urlsplit
 
-from vivavoce.expressions import Expression
+from vivavoce.safe_regex import Expression
 
 _LINE_ENDS = r"\n\r\u2028\u2029"
 _SPACES = rf"\t\v\f \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\ufeff{_LINE_ENDS}"

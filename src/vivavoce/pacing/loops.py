@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from vivavoce.foreign_code import foreign_code
+from vivavoce.user_code import foreign_code
 
 T = TypeVar("T")
 KEPT = 1.0

@@ -16,8 +16,8 @@ from typing import Any, Unpack, cast
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from vivavoce.comparing.negations import check_prohibitions
 from vivavoce.errors import UsageError
-from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import describe
 from vivavoce.metrics.config import check_names
 from vivavoce.metrics.evaluation import choose
@@ -28,7 +28,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.panel import with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge, TargetRefusal
 from vivavoce.penelope.brief_problems import brief_problem
@@ -55,14 +55,13 @@ from vivavoce.penelope.tools.tool import Tool, as_tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
-from vivavoce.prohibitions import check_prohibitions
 from vivavoce.records.trajectory import Explore
 from vivavoce.settings import settings
-from vivavoce.signatures import shows_options
 from vivavoce.targets.dialogue import TargetChannel, open_channel
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening, Target
-from vivavoce.user_code import source_of
+from vivavoce.user_code import foreign_code, source_of
+from vivavoce.validation import shows_options
 
 log = logging.getLogger("vivavoce")
 

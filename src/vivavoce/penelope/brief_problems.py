@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
 from vivavoce.comparing.json_values import parse
+from vivavoce.comparing.negations import banned_act, is_foreign_ban
 from vivavoce.comparing.numbers import numbers_in
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.penelope.persona import Persona
-from vivavoce.prohibitions import banned_act, is_foreign_ban
 from vivavoce.records.score import shorten
 
 _PLACEHOLDER = re.compile(r"\s*(?:<[^<>\n]*>|\[[^\[\]\n]*\]|\{\{.*\}\}|\$\{\w+\})[\s.!?]*", re.DOTALL)

@@ -14,9 +14,8 @@ from vivavoce.messages import AnyMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.turn import Step, Turn
-from vivavoce.records.call_states import CallVisibility
 from vivavoce.records.score import Failure, Usage
-from vivavoce.records.trajectory import Explore
+from vivavoce.records.trajectory import CallVisibility, Explore
 
 
 class TestContext(BaseModel):

@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.conversations.objects import read_conversation
 from vivavoce.errors import Fault, ModelFault, SuiteFault, UsageError, VivavoceError
-from vivavoce.messages import AnyMessage, HumanMessage
+from vivavoce.messages import AnyMessage, ConversationHistory, HumanMessage
 from vivavoce.metrics.exact.personal_data import Kind, find_personal_data
 from vivavoce.metrics.metric import Conversation
 from vivavoce.metrics.prompts import Wording

@@ -8,7 +8,7 @@ from functools import lru_cache
 import regex
 
 from vivavoce.comparing.numbers import find_amount, may_state, numbers_in, read_number
-from vivavoce.comparing.spelled_digits import digits_from_words
+from vivavoce.comparing.spellings import digits_from_words
 from vivavoce.comparing.text import GuardedText, fold
 from vivavoce.metrics.exact.speakers import compile_phrases
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from vivavoce.conversation import ConversationHistory
+from vivavoce.comparing.negations import is_about_act
 from vivavoce.errors import ModelFault
-from vivavoce.foreign_code import is_cancelled
+from vivavoce.messages import ConversationHistory
 from vivavoce.metrics.evidence import CRITERION, PROHIBITION
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
@@ -25,9 +25,9 @@ from vivavoce.penelope.attack import CONTESTED, AttackJudge, TargetRefusal, atta
 from vivavoce.penelope.context import GoalProgress, TestContext, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
-from vivavoce.prohibitions import is_about_act
 from vivavoce.records.score import Finding, Usage, shorten
 from vivavoce.safe_text import safe
+from vivavoce.user_code import is_cancelled
 
 log = logging.getLogger("vivavoce")
 T = TypeVar("T")

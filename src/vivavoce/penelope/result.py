@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field, computed_field
 from pydantic_core import PydanticSerializationError
 
-from vivavoce.conversation import ConversationHistory
+from vivavoce.messages import ConversationHistory
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestContext, TurnMetrics
 from vivavoce.penelope.judging import CONTRACT, GOAL

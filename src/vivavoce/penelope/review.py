@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.comparing.announcements import SENTENCES, only_refuses_or_promises, says_done
+from vivavoce.comparing.negations import SENTENCES, is_about_act, only_refuses_or_promises, says_done
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
@@ -24,7 +24,6 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.brief_problems import TELLS, withheld_facts
 from vivavoce.penelope.facts import names_fact, tells_fact
 from vivavoce.penelope.prompts import HERE
-from vivavoce.prohibitions import is_about_act
 from vivavoce.records.score import Evidence, Finding, FindingState, turn_span
 from vivavoce.safe_text import quoted
 

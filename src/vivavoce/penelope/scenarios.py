@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from vivavoce.comparing.negations import check_prohibitions
 from vivavoce.comparing.text import fold
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, describe
@@ -21,7 +22,6 @@ from vivavoce.penelope.brief_problems import brief_problem, is_empty_word, place
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.target_data import Excerpt, TargetData
-from vivavoce.prohibitions import check_prohibitions
 from vivavoce.records.score import shorten
 from vivavoce.safe_text import safe
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from vivavoce.comparing.negations import act_text
 from vivavoce.errors import Fault, VivavoceError
-from vivavoce.foreign_code import foreign_code
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.model import REPEAT, Model, new_attempt
 from vivavoce.penelope.checks.check import MessageCheck
@@ -28,12 +28,11 @@ from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
-from vivavoce.prohibitions import act_text
-from vivavoce.records.call_states import VISIBLE_CALLS, visible_calls
 from vivavoce.records.score import CANCELLED, Failure, Usage, failure_of
-from vivavoce.records.trajectory import Phase, TestStatus
+from vivavoce.records.trajectory import VISIBLE_CALLS, Phase, TestStatus, visible_calls
 from vivavoce.targets.dialogue import Dialogue, TargetChannel
 from vivavoce.targets.target import Opening
+from vivavoce.user_code import foreign_code
 
 OnCancelled = Callable[[TestResult], object]
 

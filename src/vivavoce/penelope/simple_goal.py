@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.conversation import split_turns
+from vivavoce.comparing.negations import is_state_of_change
+from vivavoce.messages import split_turns
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
@@ -19,7 +20,6 @@ from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
-from vivavoce.prohibitions import is_state_of_change
 from vivavoce.records.score import Finding
 
 

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 from vivavoce.comparing.text import fold
 from vivavoce.errors import Blame, TestingFault
-from vivavoce.foreign_code import foreign_code
 from vivavoce.penelope.context import GoalProgress, TestState
 from vivavoce.penelope.words import spelled_small
 from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import TestStatus
+from vivavoce.user_code import foreign_code
 
 
 @dataclass(frozen=True, slots=True)

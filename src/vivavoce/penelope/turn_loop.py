@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from vivavoce.errors import BudgetExhausted, Fault, TestingFault, UsageError, VivavoceError
-from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AIMessage, FunctionCall, ToolCall, ToolMessage
 from vivavoce.models.json_schema import mismatch
 from vivavoce.penelope.checks.check import MessageCheck
@@ -29,6 +28,7 @@ from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records import trajectory
 from vivavoce.records.score import Failure, Usage, failure_of, shorten, usage_of
 from vivavoce.records.trajectory import SCRIPTED
+from vivavoce.user_code import foreign_code
 
 OnTurn = Callable[[Turn], object]
 """Called with each turn as it ends; what it returns is awaited where it can be."""

@@ -14,9 +14,8 @@ from typing import Literal
 
 from vivavoce.comparing.text import fold
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
-from vivavoce.records.call_states import outcome_of
 from vivavoce.records.score import Evidence, Finding
-from vivavoce.records.trajectory import tool_results
+from vivavoce.records.trajectory import outcome_of, tool_results
 
 How = Literal["call", "stated", "unstated"]
 """A call of a tool hands over, the log states it without one, or another agent simply goes on."""

@@ -31,7 +31,7 @@ from vivavoce.report.sides import GradedSide, Origin, Pairing, SampleScores, Sce
 from vivavoce.report.worst import why
 from vivavoce.run.summary import Summary
 from vivavoce.stats.paired import PairedDifference, difference_of, worse_sign_test
-from vivavoce.stats.sign_flip import sign_flip_p_value
+from vivavoce.stats.resampling import sign_flip_p_value
 from vivavoce.store.browse.scenarios import ScoreText
 from vivavoce.store.browse.series import Graded
 from vivavoce.store.store import Store

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vivavoce.report.markdown import code, table
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count, one_line
-from vivavoce.samples.content import MISSING, Content, Difference, FieldChange, RowKey
+from vivavoce.samples.dataset_file import MISSING, Content, Difference, FieldChange, RowKey
 
 WIDTH = 200
 """Characters of a value that are shown."""

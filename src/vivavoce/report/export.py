@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar, cast
 
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
-from vivavoce.files.whole_file import whole_file
-from vivavoce.foreign_code import foreign_code
+from vivavoce.files.paths import whole_file
 from vivavoce.plugins import Registry, lazy
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.safe_text import encodable
 from vivavoce.store.store import Store
+from vivavoce.user_code import foreign_code
 
 T = TypeVar("T")
 Out = TypeVar("Out")

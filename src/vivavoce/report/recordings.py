@@ -12,7 +12,7 @@ from vivavoce.records.trajectory import Turn, tool_results
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
 from vivavoce.tools.recordings import recorded_call
-from vivavoce.unchecked import unchecked
+from vivavoce.validation import unchecked
 
 _UNANSWERED = "the conversation ends before the target answered"
 

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 
 from vivavoce.messages import HumanMessage
-from vivavoce.records.call_states import made_calls
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, to_number
-from vivavoce.records.trajectory import Trajectory, Turn, assistant_texts
+from vivavoce.records.trajectory import Trajectory, Turn, assistant_texts, made_calls
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import TYPES, flat_rows
 from vivavoce.report.strict_json import strict_json

@@ -22,10 +22,9 @@ from vivavoce.messages import (
     ToolMessage,
 )
 from vivavoce.records.agents import Agents, Handoff
-from vivavoce.records.call_states import origin, outcome_of
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure, Score, State, turn_label, turn_title
-from vivavoce.records.trajectory import Test, Turn
+from vivavoce.records.trajectory import Test, Turn, origin, outcome_of
 from vivavoce.report.finding import failed_steps, findings, score_text
 from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title
 from vivavoce.report.text import Labelled, one_line

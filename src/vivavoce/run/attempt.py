@@ -11,14 +11,14 @@ from functools import partial
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward
 from vivavoce.models.model import first_then_all
-from vivavoce.pacing.limiter import Places
+from vivavoce.pacing.limits import Places
 from vivavoce.records.run import Attempt, AttemptKey, Drawn, Outcome
 from vivavoce.records.score import Score, failed
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.run.experiment import Experiment
 from vivavoce.samples.sample import Sample
-from vivavoce.unchecked import unchecked
+from vivavoce.validation import unchecked
 from vivavoce.work_time import conversation_work
 
 

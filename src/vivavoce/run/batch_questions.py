@@ -20,7 +20,7 @@ from vivavoce.models.model import Model, Request, identity_of
 from vivavoce.models.modes import asked_again
 from vivavoce.models.openai import EXPECTED_OUTPUT
 from vivavoce.models.prices import VARIABLE, batch_price
-from vivavoce.pacing.budget import Budget, Reservation
+from vivavoce.pacing.limits import Budget, Reservation
 from vivavoce.records.replies import AskedQuestion
 from vivavoce.records.score import Usage
 from vivavoce.store.batches import ASKED, FAILED, Batches

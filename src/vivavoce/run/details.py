@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.records.agents import Agents, key_of
-from vivavoce.records.call_states import call_records
 from vivavoce.records.details import (
     AS_RECORDED,
     MOST_EXAMPLES,
@@ -28,6 +27,7 @@ from vivavoce.records.details import (
 )
 from vivavoce.records.run import AttemptKey, Grading, Outcome, ScoreRow
 from vivavoce.records.score import Score, conversation_label, turn_label
+from vivavoce.records.trajectory import call_records
 from vivavoce.run.summary import Summary, TagSummary, grader_summary
 from vivavoce.run.tallies import Tallies, Tally, tally
 from vivavoce.stats.intervals import Estimate, mean_interval, percentile

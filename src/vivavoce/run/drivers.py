@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from vivavoce.conversation import split_turns
 from vivavoce.errors import Fault, SuiteFault
-from vivavoce.messages import AnyMessage
+from vivavoce.messages import AnyMessage, split_turns
 from vivavoce.records.score import failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.run.experiment import Held, Scripted
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.dialogue import Dialogue, TargetChannel
 from vivavoce.targets.target import Opening, Target, gets_conversation, lacks_history
-from vivavoce.unchecked import changed, unchecked
+from vivavoce.validation import changed, unchecked
 
 if TYPE_CHECKING:
     from vivavoce.run.tester import Tester

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import cast
 
 from vivavoce.grading.scores import ErrorLimit
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
 from vivavoce.records.details import TrialsSpent

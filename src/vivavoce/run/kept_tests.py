@@ -19,7 +19,7 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.result import TestResult

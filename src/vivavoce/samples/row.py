@@ -33,21 +33,20 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from vivavoce.comparing.json_values import BrokenJson, parse
+from vivavoce.comparing.negations import forbidden_act
 from vivavoce.conversations.own_rows import SESSIONS, with_sessions_joined
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.files.file_mentions import check_text
+from vivavoce.files.paths import check_text
 from vivavoce.messages import describe
-from vivavoce.plugins import check_may_name_file
-from vivavoce.prohibitions import forbidden_act
-from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
+from vivavoce.plugins import check_may_name_file, lazy
 from vivavoce.samples.sample import Sample
 from vivavoce.samples.table import read_text
 
@@ -331,9 +330,6 @@ PATHS = ("rubric_path", "policy_path")
 """Names of text files in a row; each is read as the field of that name without `_path`."""
 _FIELDS = frozenset(Sample.model_fields) - {"metadata"}
 _NESTED = ("agent_args", "rubric_vars", "extra_vars")
-_RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.model_fields)
-_OTHERS = _RAGAS | {"instruction", "session", "secret"}
-"""Names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
 _KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", SESSIONS, *PATHS})
 _TEXTS = frozenset(
     (*"id sample_id trial goal instructions policy scenario persona min_turns max_turns rubric".split(), *PATHS)  # noqa: SIM905
@@ -610,7 +606,7 @@ def _with_rest(
 
 def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | None:
     """Return what is wrong with a key that is not a field, None where it may be data."""
-    if key in _OTHERS - {"response"}:
+    if key in _names_of_other_tools():
         return None
     if (problem := unknown.problem(key, row.get(key), row)) is not None:
         return problem
@@ -619,6 +615,16 @@ def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | 
     if _snake_case(key) in _OF_DATA_TOO and _has_truth(row):
         return None
     return f"unknown key '{key}'; did you mean '{meant}'? {_kept_as_data(key)}"
+
+
+@cache
+def _names_of_other_tools() -> frozenset[str]:
+    """Return names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
+    kinds: list[type[BaseModel]] = [
+        lazy(f"vivavoce.samples.evaluation:{name}") for name in ("MultiTurnSample", "SingleTurnSample")
+    ]
+    fields = {name for kind in kinds for name in kind.model_fields}
+    return frozenset({*fields, "instruction", "session", "secret"}) - {"response"}
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,6 @@ from typing import Any, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticSerializationError
 
-from vivavoce.conversation import split_turns
 from vivavoce.conversations.own_rows import check_marks
 from vivavoce.messages import (
     AIMessage,
@@ -22,6 +21,7 @@ from vivavoce.messages import (
     SessionMark,
     ToolCall,
     said_by_user,
+    split_turns,
     unread_text,
 )
 from vivavoce.plugins import lazy

@@ -9,7 +9,7 @@ from fastapi import Request
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.capture import Captured, capture
-from vivavoce.samples.appending import Appended, append_row
+from vivavoce.samples.dataset_file import Appended, append_row
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store

@@ -21,7 +21,7 @@ import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from vivavoce.pacing.file_handles import handle_limit
+from vivavoce.pacing.limits import handle_limit
 from vivavoce.server.limits import asker_at
 
 LONGEST = 120.0

@@ -27,11 +27,9 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
 from vivavoce.store.store import Store
 from vivavoce.suites.command_line import judging_suite, testing_suite
-from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.experiment import open_regrading, reopen_run, suite_run
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.metric_names import metric_graders
-from vivavoce.suites.opening import reopen_run
-from vivavoce.suites.regrade import open_regrading
 from vivavoce.suites.spec import TesterSpec
 
 _OF_ROW = {

@@ -15,7 +15,7 @@ from vivavoce.metrics.factory import LOCAL, Choice, named_metric, reaches_out
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import require_grader
 from vivavoce.store.browse.filter import NUMBERS, Compares, Term
-from vivavoce.suites.part import SettingsOfModel
+from vivavoce.suites.document import SettingsOfModel
 
 MAX_STOPS = 16
 """Texts that a request may name at which an answer stops."""

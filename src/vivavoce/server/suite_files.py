@@ -17,11 +17,11 @@ from vivavoce.plugins import is_file_reference
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.server.policy import ServerPolicy, is_suite
+from vivavoce.suites.check import Forecast, forecast
 from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.document import MAX_BYTES
-from vivavoce.suites.expecting import questions
-from vivavoce.suites.forecast import Forecast, forecast
-from vivavoce.suites.grader_spec import (
+from vivavoce.suites.expectations import questions
+from vivavoce.suites.grading_spec import (
     AnyGraderSpec,
     FunctionGraderSpec,
     JudgeGraderSpec,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.bootstrap import Floats
+from vivavoce.stats.resampling import Floats
 
 FOLDS = 5
 SEED = 20_261_126

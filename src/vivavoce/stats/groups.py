@@ -12,7 +12,7 @@ from vivavoce.plugins import lazy
 from vivavoce.stats.intervals import Estimate, share_interval
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second, and most readers of a type of this module test no groups
-    from vivavoce.stats.exchange import Exchange
+    from vivavoce.stats.resampling import Exchange
 
 RATE = 0.05
 """The part of the groups that are said to differ which may be wrong, on average: the false-discovery rate."""
@@ -154,7 +154,7 @@ class _Sides:
         strata: Counter[tuple[tuple[float, ...], int]] = Counter()
         for (inside, outside), number in self.both.items():
             strata[tuple(map(residual, (*inside, *outside))), len(inside)] += number
-        exchange = lazy("vivavoce.stats.exchange:Exchange")
+        exchange = lazy("vivavoce.stats.resampling:Exchange")
         return exchange(residuals(self.inside), residuals(self.outside), strata)
 
     def difference(self, p_value: float, q_value: float, level: float) -> GroupDifference:

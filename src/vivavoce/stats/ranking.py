@@ -12,8 +12,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.bootstrap import Floats, Weights
 from vivavoce.stats.intervals import t_quantile, wilson
+from vivavoce.stats.resampling import Floats, Weights
 
 Numbers = Sequence[float] | Floats
 Bools = Sequence[bool] | NDArray[np.bool_]

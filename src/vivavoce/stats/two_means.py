@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.exchange import Bools, Floats, p_values
 from vivavoce.stats.groups import agreeing
 from vivavoce.stats.intervals import mean_interval, t_quantile
+from vivavoce.stats.resampling import Bools, Floats, p_values
 
 UNBOUNDED = (-math.inf, math.inf)
 

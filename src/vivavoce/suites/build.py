@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.files.file_mentions import check_text
-from vivavoce.foreign_code import check_callable
+from vivavoce.files.paths import check_text
 from vivavoce.grading.asked import Asked, Judge
 from vivavoce.grading.call_mistakes import KnownTools, wrong_calls
 from vivavoce.grading.expect import judged_by
@@ -37,7 +36,6 @@ from vivavoce.metrics.panel import Confirmed, asking
 from vivavoce.metrics.prompts import STANDARD, Rubric, read_rubric
 from vivavoce.metrics.rating import RatingMetric
 from vivavoce.metrics.rules.rule import Rule
-from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, lazy, load_object
 from vivavoce.records.run import BreachKind
@@ -45,37 +43,36 @@ from vivavoce.run.experiment import AgreementPair, Scoring
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
-from vivavoce.suites.expecting import EXPECT, asks_judge, grades_assertions
-from vivavoce.suites.gate_spec import (
+from vivavoce.suites.expectations import EXPECT, asks_judge, grades_assertions
+from vivavoce.suites.grading_spec import (
     AnyGateSpec,
+    AnyGraderSpec,
     AnyRewardSpec,
+    CascadeSpec,
     ConditionSpec,
+    ConfirmSpec,
     CustomRewardSpec,
+    FunctionGraderSpec,
+    JudgeGraderSpec,
+    JudgeSpec,
     LogicalGateSpec,
+    MetricGraderSpec,
     MetricRewardSpec,
+    RecordingGraderSpec,
+    RuleGraderSpec,
     SamplesGateSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
     always_holds,
     grader_names,
 )
-from vivavoce.suites.grader_spec import (
-    AnyGraderSpec,
-    CascadeSpec,
-    ConfirmSpec,
-    FunctionGraderSpec,
-    JudgeGraderSpec,
-    JudgeSpec,
-    MetricGraderSpec,
-    RecordingGraderSpec,
-    RuleGraderSpec,
-)
+from vivavoce.suites.judges import offline_model
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import cascaded, grading_of, metric_of, written_in
 from vivavoce.suites.plan import early_gate, refusals, stopping
 from vivavoce.suites.spec import TrialsUntil
-from vivavoce.suites.toolbox import known_tools
-from vivavoce.user_code import source_of
+from vivavoce.suites.targets import known_tools
+from vivavoce.user_code import check_callable, source_of
 
 if TYPE_CHECKING:
     from vivavoce.metrics.judged.rubric_judge import RubricJudge
@@ -291,7 +288,7 @@ class Builder:
         def opening(judge: str | Model) -> Model:
             with self.place(*at, "model"):
                 return self._opened(judge, spec)
-            return OfflineModel(judge if isinstance(judge, str) else judge.name)
+            return offline_model(judge if isinstance(judge, str) else judge.name)
 
         with self.place(*at, "metric"):
             if grading := grading_of(spec, self.suite.base):
@@ -352,7 +349,7 @@ class Builder:
         def opening(judge: str | Model) -> Model:
             with self.place("graders", name, "cascade", "model"):
                 return self._opened(judge, keyed)
-            return OfflineModel(f"{judge if isinstance(judge, str) else judge.name} of a cascade")
+            return offline_model(f"{judge if isinstance(judge, str) else judge.name} of a cascade")
 
         whole = cascaded(metric, spec, cascade, self.suite.base, opening)
         self.metrics.append(whole)
@@ -368,7 +365,7 @@ class Builder:
     ) -> BaseMultiTurnMetric:
         if not isinstance(metric, JudgedMetric):
             raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
-        model: Model = OfflineModel(str(confirm.model))
+        model: Model = offline_model(str(confirm.model))
         with self.place("graders", name, "confirm", "model"):
             model = self._opened(confirm.model, spec.model_copy(update={"api_key_env": confirm.api_key_env}))
         by_threshold = isinstance(spec, MetricGraderSpec) and spec.threshold is not None

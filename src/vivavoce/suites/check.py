@@ -1,10 +1,10 @@
-"""Checking a suite: every file, name, option and row, before anything is called."""
+"""Checking a suite: every file, name, option and row, and the calls of a run, before anything is called."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -16,9 +16,8 @@ from vivavoce.grading.call_mistakes import unknown_paths
 from vivavoce.grading.grader import Grader
 from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.models.schema_texts import FORMATS
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.plugins import lazy, load_object
-from vivavoce.run.attempt import Grades
 from vivavoce.run.experiment import Scoring
 from vivavoce.run.gc_tuning import tuned_gc
 from vivavoce.run.options import RunOptions
@@ -26,18 +25,93 @@ from vivavoce.samples.rows import SampleCount, UnusableRows, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset, dataset_source
-from vivavoce.suites.expecting import Assertions, check_rules_of_rows, with_expect
-from vivavoce.suites.forecast import Forecast, forecast
-from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
-from vivavoce.suites.hooks import check_setup
+from vivavoce.suites.expectations import Assertions, check_rules_of_rows, with_expect
+from vivavoce.suites.grading_spec import (
+    AnyGraderSpec,
+    FunctionGraderSpec,
+    JudgeGraderSpec,
+    MetricGraderSpec,
+    RecordingGraderSpec,
+)
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan, Sampler, plan_of
-from vivavoce.suites.targets import build_targets, check_rows, has_client
-from vivavoce.suites.toolbox import known_tools
+from vivavoce.suites.spec import TesterSpec
+from vivavoce.suites.targets import at_most, build_targets, check_rows, has_client, known_tools
 
 if TYPE_CHECKING:
     from vivavoce.run.tester import Tester
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How many calls a run would make: `messages` to targets and `verdicts` of judges, without retries.
+
+    `fewer` are the targets with fewer conversations at a time than the others, and how many.
+    For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
+    Where a second judge is asked depending on the first, or the recorded side of a conversation is judged where it
+    differs (`depends`), `verdicts` is one; where trials may end `early`,
+    all but `samples` and `targets` are.
+    """
+
+    samples: int
+    targets: int
+    trials: int
+    conversations: int
+    turns: int
+    messages: int
+    verdicts: int
+    concurrency: int
+    led: bool = False
+    fewer: Mapping[str, int] = field(default_factory=dict[str, int])
+    depends: bool = False
+    early: bool = False
+
+
+def forecast(
+    suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int] | None, counted: SampleCount
+) -> Forecast:
+    """Return how many calls a run would make.
+
+    `verdicts_on` gives the number of verdicts for a number of turns, None where nobody judges: then what was counted in
+    the dataset says all, if every sample of it runs as it is written.
+    """
+    samples = turns = verdicts = 0
+    tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
+    known = tester is None and verdicts_on is None and plan.takes_all
+    if known:
+        samples, turns = counted.samples, counted.turns
+    for sample in () if known else plan.samples():
+        samples += 1
+        scripted = sample.turn_count - sample.history_turns
+        most = scripted if tester is None else sample.max_turns or tester.max_turns
+        turns += most
+        verdicts += 0 if verdicts_on is None else verdicts_on(sample, most)
+        verdicts += 0 if tester is None else -(-most // tester.evaluate_every)
+    specs = suite.spec.all_targets.values()
+    at_once = {name: at_most(spec, plan.concurrency) for spec in specs for name, _ in spec.named}
+    times = max(len(at_once), 1) * plan.trials
+    graders = suite.spec.graders.values()
+    compares = suite.spec.recording is not None or any(isinstance(grader, RecordingGraderSpec) for grader in graders)
+    return Forecast(
+        samples=samples,
+        targets=len(at_once),
+        trials=plan.trials,
+        conversations=samples * times,
+        turns=turns * times,
+        messages=0 if plan.replays else turns * times,
+        verdicts=verdicts * times,
+        concurrency=plan.concurrency,
+        led=tester is not None,
+        fewer={name: most for name, most in at_once.items() if most < plan.concurrency},
+        depends=any(_depends(grader) for grader in suite.spec.graders.values()) or (compares and verdicts > 0),
+        early=plan.until is not None,
+    )
+
+
+def _depends(grader: AnyGraderSpec) -> bool:
+    judged = isinstance(grader, JudgeGraderSpec | MetricGraderSpec)
+    return judged and (grader.confirm is not None or grader.cascade is not None)
 
 
 GRADER = "json_schema"
@@ -286,13 +360,14 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
         _collect(problems, lambda: check_rows(suite, targets, prepared.dataset))
     if prepared is None or problems:
         raise UsageError(*sorted(dict.fromkeys(problems), key=_place))
-    grades = Grades(prepared.scoring.graders)
+    graders = prepared.scoring.graders
+    asks_judges = any(grader.judged or grader.verdicts_on is not None for grader in graders)
 
     def verdicts_on(sample: Sample, turns: int) -> int:
         del turns
-        return grades.verdicts(sample)
+        return sum(grader.verdicts(sample) for grader in graders)
 
-    return Checked(prepared, forecast(suite, prepared.plan, verdicts_on if grades.judged else None, prepared.dataset))
+    return Checked(prepared, forecast(suite, prepared.plan, verdicts_on if asks_judges else None, prepared.dataset))
 
 
 def _place(problem: Problem) -> tuple[str, int, int]:
@@ -322,6 +397,7 @@ def _check_setup(suite: Suite) -> None:
     if reference is None:
         return
     try:
-        check_setup(load_object(reference, suite.base), reference, has_client=has_client(suite))
+        check = lazy("vivavoce.suites.hooks:check_setup")
+        check(load_object(reference, suite.base), reference, has_client=has_client(suite))
     except UsageError as error:
         raise UsageError(*suite.document.placed(("setup_script",), error)) from error

@@ -12,16 +12,15 @@ from pydantic import TypeAdapter, ValidationError
 from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.panel import asking
-from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.settings import settings
-from vivavoce.suites.grader_spec import MetricGraderSpec
+from vivavoce.settings import VARIABLE, settings
+from vivavoce.suites.grading_spec import MetricGraderSpec
+from vivavoce.suites.judges import offline_model
 from vivavoce.suites.load import JUDGE, Suite, described_suite
 from vivavoce.suites.metric_names import Named, metric_graders, metric_of
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.target_spec import BUILT_IN_TARGETS, AnyTargetSpec, PluginTargetSpec, TargetSpec
-from vivavoce.targets.environment import VARIABLE
 from vivavoce.wire.http import checked_url
 
 
@@ -203,4 +202,4 @@ def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> 
 
 
 def _unopened(judge: str | Model) -> Model:
-    return OfflineModel(judge) if isinstance(judge, str) else judge
+    return offline_model(judge) if isinstance(judge, str) else judge

@@ -8,15 +8,22 @@ from shlex import quote
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.files.file_mentions import check_text
+from vivavoce.files.paths import check_text
 from vivavoce.grading.graders import truth_problem
-from vivavoce.samples.content import Content, difference, kept_versions, read_content, read_version, unknown_version
+from vivavoce.samples.dataset_file import (
+    Content,
+    difference,
+    kept_versions,
+    read_content,
+    read_version,
+    unknown_version,
+)
 from vivavoce.samples.rows import SampleCount, UnusableRows, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.expecting import EXPECT, Assertions
-from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
+from vivavoce.suites.expectations import EXPECT, Assertions
+from vivavoce.suites.grading_spec import FunctionGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
-from vivavoce.suites.toolbox import ABOUT_TOOLS, row_check
+from vivavoce.suites.targets import ABOUT_TOOLS, row_check
 
 
 def check_pinned(suite: Suite) -> None:

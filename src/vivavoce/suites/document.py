@@ -1,4 +1,4 @@
-"""A YAML file as plain data, with the place of every key and the variables of the environment.
+"""A YAML file as plain data, with the place of every key, and what every part of a suite shares: how it is read.
 
 The request of a target is left to the target, where a value can be neither a template nor stored. Texts that a model or
 a reader gets are as they are: in a prompt or a row, `${…}` is something that somebody says.
@@ -6,11 +6,14 @@ a reader gets are as they are: in a prompt or a row, `${…}` is something that 
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+from pydantic import AfterValidator, ConfigDict, Field
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer, ComposerError
 from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
@@ -20,7 +23,9 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.targets.environment import VARIABLE, fill, unset_in
+from vivavoce.settings import VARIABLE, fill, unset_in
+from vivavoce.validation import Written
+from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
 KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
@@ -390,3 +395,72 @@ def _is_left(at: KeyPath) -> bool:
             return len(in_target) == 3 and in_target[2] not in _CODE_OF_HANDLERS
         return len(in_target) == 1 and in_target[0] in OF_THE_TARGET | _TEXTS_OF_TARGETS
     return at in _TEXTS or (len(at) == 3 and at[0] == "graders" and at[2] in _TEXTS_OF_GRADERS)
+
+
+SECRET = re.compile(
+    r"(proxy-)?authorization|cookie|(x[-_])?(api[-_]?key|token|auth[-_]token|access[-_]token|secret)|password", re.I
+)
+"""Names of headers and settings that contain keys."""
+
+
+ELSEWHERE = frozenset(("model", "models", "base_url", "api_base", "api_key_env", "max_retries", "request_timeout"))
+"""Settings that would choose another model or address than the one that is named, priced and stored, or its retries."""
+
+_NESTED = ("extra_body", "extra_headers")
+
+
+def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    for place, part in [("", settings), *((f"{name}.", settings.get(name)) for name in _NESTED)]:
+        if part is None:
+            continue
+        if not isinstance(part, dict):
+            raise ValueError(f"{place.rstrip('.')} needs a mapping, got {type(part).__name__}")
+        for name in cast("dict[str, Any]", part):
+            if SECRET.fullmatch(name):
+                raise ValueError(
+                    f"{place}{name} is an API key, which would be stored; set it in the environment and name "
+                    "the variable with api_key_env"
+                )
+            if name in ELSEWHERE:
+                raise ValueError(
+                    f"{place}{name} cannot be set here; it would change which model answers or how often it is asked"
+                )
+    return settings
+
+
+SettingsOfModel = Annotated[dict[str, Any], AfterValidator(_check_settings)]
+
+
+def _without_user(address: str) -> str:
+    if holds_user(address):
+        raise ValueError(USER_IN_ADDRESS)
+    return address
+
+
+Address = Annotated[str, AfterValidator(_without_user)]
+"""A web address without a secret, because a suite is stored with its run."""
+
+
+class Spec(Written):
+    """A part of a suite: immutable, without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _can_fail(threshold: float | None) -> float | None:
+    if threshold == 0:
+        raise ValueError("with 0 every score passes; write a number above 0, or leave threshold out")
+    return threshold
+
+
+PassingThreshold = Annotated[float | None, Field(ge=0, le=1), AfterValidator(_can_fail)]
+"""The lowest score, above 0 and up to 1, that passes; None for the default."""
+
+
+def check_weights(weights: dict[str, float]) -> dict[str, float]:
+    """Return weights that are finite numbers, not negative and not all 0, with a finite sum."""
+    if not math.isfinite(sum(weights.values())):
+        raise ValueError("weights must be finite numbers; got " + ", ".join(f"{k}: {v:g}" for k, v in weights.items()))
+    if any(weight < 0 for weight in weights.values()) or not sum(weights.values()):
+        raise ValueError("weights must be 0 or more, and not all 0")
+    return weights

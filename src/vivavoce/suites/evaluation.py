@@ -22,8 +22,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.panel import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.file_handles import affordable
+from vivavoce.pacing.limits import Budget, affordable
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import GIVEN_IN_PYTHON, Listener, Run
 from vivavoce.run.execution import notebook_listeners
@@ -31,14 +30,14 @@ from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Sc
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
-from vivavoce.samples.given import GivenRow, GivenRows, as_rows, given_samples
+from vivavoce.samples.conversations import GivenRow, GivenRows, as_rows, given_samples
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.suites.expecting import Assertions, asks_judge, expectations_of, with_assertions, without_expect
-from vivavoce.suites.grader_spec import JudgeSpec, MetricGraderSpec
+from vivavoce.suites.expectations import Assertions, asks_judge, expectations_of, with_assertions, without_expect
+from vivavoce.suites.grading_spec import JudgeSpec, MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.plan import IN_ONE_RUN
 

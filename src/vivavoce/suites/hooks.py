@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from vivavoce.errors import UsageError
-from vivavoce.foreign_code import check_callable, name_of
 from vivavoce.pacing.loops import call
+from vivavoce.user_code import check_callable, name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MODEL = ("model_handle", "model_name")

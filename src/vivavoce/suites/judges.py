@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vivavoce.errors import UsageError
-from vivavoce.models.cache import CachedModel, OfflineModel, Replies
 from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.models.names import UNUSED_KEY, model_identity, model_name, open_model
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import RateLimit
-from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.pacing.limits import Budget, RateLimit
+from vivavoce.plugins import is_file_reference, lazy, load_object
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.wire.http import Limits
 
-if TYPE_CHECKING:  # only a run in batches loads them
+if TYPE_CHECKING:
+    from vivavoce.models.cache import Replies
     from vivavoce.run.batch_questions import BatchQuestions
 
 
@@ -73,16 +72,14 @@ class JudgeOpener:
 
     def _prebuilt(self, judge: Model) -> Model:
         if self.offline and self.replies is not None:
-            return CachedModel(judge, self.replies, offline=True)
+            return _cached(judge, self.replies, offline=True)
         if self.budget.limits_calls or self.budget.limits_cost:
             raise UsageError(f"a limit on calls or cost needs a judge given by name; {judge.name} has its own budget")
-        return judge if self.replies is None else CachedModel(judge, self.replies)
+        return judge if self.replies is None else _cached(judge, self.replies)
 
     def _named(self, name: str, spec: JudgeSpec) -> Model:
         if self.offline and self.replies is not None:
-            return CachedModel(
-                OfflineModel(model_name(name), identity=model_identity(name)), self.replies, offline=True
-            )
+            return _cached(offline_model(model_name(name), model_identity(name)), self.replies, offline=True)
         limits = Limits(timeout=spec.timeout, concurrency=self.concurrency)
         model = open_model(
             name,
@@ -93,7 +90,7 @@ class JudgeOpener:
             tries=spec.max_retries + 1,
             rate=self._rate(name, spec),
         )
-        return model if self.replies is None else CachedModel(model, self.replies)
+        return model if self.replies is None else _cached(model, self.replies)
 
     def _rate(self, name: str, spec: JudgeSpec) -> RateLimit | None:
         """Return the rate limits of the provider of a model; models with equal numbers share one limiter."""
@@ -112,3 +109,12 @@ class JudgeOpener:
         if not key:
             raise UsageError(f"needs a key: set the environment variable {spec.api_key_env}")
         return key
+
+
+def offline_model(name: str, identity: str | None = None) -> Model:
+    """Return a model that takes no key and is never asked: it stands for one that is only named."""
+    return lazy("vivavoce.models.cache:OfflineModel")(name, identity=identity)
+
+
+def _cached(model: Model, replies: Replies, *, offline: bool = False) -> Model:
+    return lazy("vivavoce.models.cache:CachedModel")(model, replies, offline=offline)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.expressions import expression
 from vivavoce.models.names import PROVIDERS
+from vivavoce.safe_regex import expression
 from vivavoce.suites.document import Document, KeyPath
 
 Era = Literal["A", "B", "C", "D"]

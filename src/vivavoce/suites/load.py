@@ -19,13 +19,13 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.plugins import is_file_reference
 from vivavoce.records.redaction import without_keys
 from vivavoce.records.run import REQUEST, Run, described_targets
+from vivavoce.settings import VARIABLE
 from vivavoce.suites.document import Described, KeyPath, as_written, filled, read_document
 from vivavoce.suites.letta_suite import Era, targets_of, translate
 from vivavoce.suites.spec import NUMBER, UNTIL, WITH_OPTIONS, SuiteSpec
 from vivavoce.suites.target_spec import PLUGIN_KIND, target_kinds
-from vivavoce.targets.environment import VARIABLE
+from vivavoce.validation import AS_WRITTEN
 from vivavoce.wire.http import holds_user
-from vivavoce.written import AS_WRITTEN
 
 _LETTA = frozenset(("letta", "letta_code"))
 _MODELS = _LETTA | {"openai"}

@@ -13,8 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from vivavoce.errors import UsageError
-from vivavoce.files.file_mentions import check_text
-from vivavoce.foreign_code import check_callable
+from vivavoce.files.paths import check_text
 from vivavoce.grading.metrics import FunctionGrader, FunctionGrading, GraderMetric, extracted, is_grading_function
 from vivavoce.metrics.composition import Cascade
 from vivavoce.metrics.config import Scope
@@ -27,11 +26,10 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.suites.document import Document, read_document
-from vivavoce.suites.grader_spec import CascadeSpec, JudgeGraderSpec, MetricGraderSpec
+from vivavoce.suites.document import Address, Document, SettingsOfModel, Spec, read_document
+from vivavoce.suites.grading_spec import CascadeSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import mistakes_in
-from vivavoce.suites.part import Address, SettingsOfModel, Spec
-from vivavoce.user_code import text_of
+from vivavoce.user_code import check_callable, text_of
 
 _OPTIONS = ("settings", "scope", "window", "tokens", "overlap")
 """Fields that every judged metric has, in the same form."""

@@ -7,20 +7,20 @@ import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate
-from vivavoce.pacing.file_handles import affordable
+from vivavoce.pacing.limits import affordable
+from vivavoce.plugins import lazy
 from vivavoce.records.run import Drawn, Sampling
 from vivavoce.run.options import RunOptions
-from vivavoce.run.stopping import Stopping
 from vivavoce.samples.rows import Selection, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.stats.intervals import LEVEL
 from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.document import KeyPath
-from vivavoce.suites.gate_spec import (
+from vivavoce.suites.grading_spec import (
     AnyGateSpec,
     ConditionSpec,
     CustomRewardSpec,
@@ -30,6 +30,10 @@ from vivavoce.suites.gate_spec import (
 )
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec, TrialsUntil
+
+if TYPE_CHECKING:
+    from vivavoce.run.stopping import Stopping
+
 
 IN_ONE_RUN = "only a run of a suite, or viva judge, asks its judges in batches"
 """What is wrong with batches for anything else."""
@@ -296,11 +300,12 @@ def stopping(rule: TrialsUntil, spec: SuiteSpec, gate: Gate | None, graders: Seq
     A half width is of what the first condition of the gate compares; without a gate of the mean of the reward, else of
     the first grader.
     """
+    make: type[Stopping] = lazy("vivavoce.run.stopping:Stopping")
     if rule.half_width is None:
-        return Stopping(rule.max, gate)
+        return make(rule.max, gate)
     first = spec.gate
     while isinstance(first, LogicalGateSpec):
         first = first.conditions[0]
     if isinstance(first, ConditionSpec):
-        return Stopping(rule.max, gate, rule.half_width, first.metric_key, first.aggregation == "accuracy")
-    return Stopping(rule.max, gate, rule.half_width, "reward" if spec.reward is not None else graders[0])
+        return make(rule.max, gate, rule.half_width, first.metric_key, first.aggregation == "accuracy")
+    return make(rule.max, gate, rule.half_width, "reward" if spec.reward is not None else graders[0])

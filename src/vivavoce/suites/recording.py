@@ -13,11 +13,11 @@ from vivavoce.records.recording import RecordedConversation, Recording, same_wor
 from vivavoce.records.score import turn_label
 from vivavoce.safe_text import safe
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.grader_spec import AnyGraderSpec, RecordingGraderSpec, RecordingSpec
+from vivavoce.suites.grading_spec import AnyGraderSpec, RecordingGraderSpec, RecordingSpec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan, hash_file
 from vivavoce.suites.target_spec import OpenAITargetSpec, RecordingTargetSpec, TargetSpec, TerminalTargetSpec
-from vivavoce.suites.toolbox import known_tools, offered_names, opened
+from vivavoce.suites.targets import known_tools, offered_names, opened
 
 _NAMED = 5
 """Rows or tools that a note names."""

@@ -10,11 +10,9 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from vivavoce.conversations.format import format_named, names, no_format
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.records.trajectory import Explore
-from vivavoce.samples.content import VERSION
-from vivavoce.suites.document import KeyPath
-from vivavoce.suites.gate_spec import AnyGateSpec, AnyRewardSpec
-from vivavoce.suites.grader_spec import AnyGraderSpec, JudgeSpec, RecordingSpec
-from vivavoce.suites.part import Address, PassingThreshold, SettingsOfModel, Spec
+from vivavoce.samples.dataset_file import VERSION
+from vivavoce.suites.document import Address, KeyPath, PassingThreshold, SettingsOfModel, Spec
+from vivavoce.suites.grading_spec import AnyGateSpec, AnyGraderSpec, AnyRewardSpec, JudgeSpec, RecordingSpec
 from vivavoce.suites.target_spec import AnyTargetSpec
 
 

@@ -21,8 +21,8 @@ from pydantic import (
 from pydantic_core.core_schema import CoreSchema
 
 from vivavoce.plugins import Registry
-from vivavoce.records.call_states import CallVisibility, default_calls
-from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
+from vivavoce.records.trajectory import CallVisibility, default_calls
+from vivavoce.suites.document import SECRET, Address, SettingsOfModel, Spec
 from vivavoce.tools.answer import Approvals, HandlerForm
 
 _FROM_OUTSIDE = re.compile(r"([\w.-]+[ =])?\$\{\w+\}")

@@ -20,7 +20,7 @@ from vivavoce.run.tester import Tester
 from vivavoce.samples.rows import MAX_PROBLEMS, read_samples
 from vivavoce.settings import settings
 from vivavoce.suites.dataset import dataset_source
-from vivavoce.suites.grader_spec import MetricGraderSpec
+from vivavoce.suites.grading_spec import MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import metric_of, short_name

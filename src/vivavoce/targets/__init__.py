@@ -8,8 +8,8 @@ from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from vivavoce.targets.a2a import A2ATarget as A2ATarget
+    from vivavoce.targets.frameworks.framework import FrameworkTarget as FrameworkTarget
     from vivavoce.targets.frameworks.langchain import LangChainTarget as LangChainTarget
-    from vivavoce.targets.frameworks.target import FrameworkTarget as FrameworkTarget
     from vivavoce.targets.function import FunctionTarget as FunctionTarget
     from vivavoce.targets.http import HttpTarget as HttpTarget
     from vivavoce.targets.letta import LettaTarget as LettaTarget
@@ -29,7 +29,7 @@ __getattr__, __dir__ = lazy_names(
     {
         ".a2a": ("A2ATarget",),
         ".frameworks.langchain": ("LangChainTarget",),
-        ".frameworks.target": ("FrameworkTarget",),
+        ".frameworks.framework": ("FrameworkTarget",),
         ".function": ("FunctionTarget",),
         ".http": ("HttpTarget",),
         ".letta": ("LettaTarget",),

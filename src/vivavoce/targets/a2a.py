@@ -15,9 +15,9 @@ from typing import Any, cast
 from vivavoce.conversations.shapes import fields_in, objects_in, text_in
 from vivavoce.errors import SuiteFault, TargetFault
 from vivavoce.messages import AIMessage, AnyMessage, said_by_assistant
-from vivavoce.records.call_states import default_calls
 from vivavoce.records.score import shorten
-from vivavoce.targets.environment import environment_of, from_environment
+from vivavoce.records.trajectory import default_calls
+from vivavoce.settings import environment_of, from_environment
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.wire.http import Client, Limits, checked_url
 from vivavoce.wire.own_traffic import marked

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, VivavoceError
-from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AnyMessage, HumanMessage, SessionMark
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Limiter, retrying
+from vivavoce.pacing.limits import Budget, Limiter, retrying
 from vivavoce.records.score import Usage, failure_of
 from vivavoce.records.trajectory import Turn
 from vivavoce.targets.target import (
@@ -29,7 +27,8 @@ from vivavoce.targets.target import (
     new_user,
     read_reply,
 )
-from vivavoce.unchecked import changed, unchecked
+from vivavoce.user_code import foreign_code
+from vivavoce.validation import changed, unchecked
 
 T = TypeVar("T")
 

@@ -8,13 +8,15 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from types import FunctionType, MethodType
+from typing import Any, cast
 
 from vivavoce.errors import Fault, TargetFault, UsageError
-from vivavoce.foreign_code import foreign_code, name_of, original_error
 from vivavoce.messages import AnyMessage
 from vivavoce.pacing.loops import in_thread
-from vivavoce.targets.target import Opening, Reply, crash_of, read_reply
+from vivavoce.plugins import lazy
+from vivavoce.targets.target import Opening, Reply, Target, crash_of, read_reply
+from vivavoce.user_code import foreign_code, name_of, original_error
 from vivavoce.wire.own_traffic import marked_spans
 
 _USER = "user"
@@ -179,3 +181,43 @@ def _parameters_of(function: Callable[..., object], name: str) -> list[_Paramete
     return [
         _Parameter(values[p.name], None if p.kind in by_position else p.name) for p in parameters if p.name in values
     ]
+
+
+def as_target(thing: object, name: str | None = None, *, stream: bool = False) -> Target:
+    """Return what is given as a target called `name`, by default as it calls itself.
+
+    With `stream` the framework of an object is asked for the pieces of a reply.
+
+    Raises:
+        UsageError: it is neither a function, nor an object of a framework that is known, nor a target; or it gives no
+            pieces.
+    """
+    if not isinstance(thing, type):
+        if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
+            return _called(cast("Target", thing), name, stream=stream)
+        framework = None if _is_plain(thing) else lazy("vivavoce.targets.frameworks.framework:framework_of")(thing)
+        if framework is not None:
+            made = lazy("vivavoce.targets.frameworks.framework:FrameworkTarget")
+            return cast("Target", made(thing, name, stream=stream, framework=framework))
+    if not callable(thing):
+        frameworks = lazy("vivavoce.targets.frameworks.framework:frameworks")()
+        known = ", ".join(framework.title for framework in frameworks)
+        raise UsageError(f"a function is needed, or an object of {known}; got a {type(thing).__name__}")
+    if stream:
+        raise UsageError("stream: a function returns its whole reply; use stream with an object of a framework")
+    return FunctionTarget(cast("Any", thing), name)
+
+
+def _is_plain(thing: object) -> bool:
+    """Return whether a thing is called as it is, and no framework need be asked about it."""
+    return isinstance(thing, FunctionType | MethodType | partial)
+
+
+def _called(target: Target, name: str | None, *, stream: bool) -> Target:
+    if stream:
+        raise UsageError(f"stream: set it where the target {target.name} is created")
+    if name is None or name == target.name:
+        return target
+    named = copy.copy(target)
+    named.name = name
+    return named

@@ -9,7 +9,7 @@ from typing import Any
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.records.score import shorten
-from vivavoce.targets.environment import as_variables, environment_of, from_environment
+from vivavoce.settings import as_variables, environment_of, from_environment
 from vivavoce.targets.target import Opening, Reply, read_reply
 from vivavoce.targets.template import (
     NotThere,

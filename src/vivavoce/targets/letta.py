@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vivavoce.errors import TargetFault, UsageError
 from vivavoce.messages import AnyMessage
-from vivavoce.records.call_states import default_calls
 from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import default_calls
 from vivavoce.targets.letta_messages import LettaTurn, UserContent, to_letta
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, collected_agents, make_agent
 from vivavoce.targets.target import Opening, Reply

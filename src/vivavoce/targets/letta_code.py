@@ -20,8 +20,8 @@ from uuid import uuid4
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
-from vivavoce.records.call_states import default_calls
 from vivavoce.records.score import EVIDENCE_LIMIT, Usage, shorten
+from vivavoce.records.trajectory import default_calls
 from vivavoce.targets.letta_messages import Event, LettaTurn, UserContent, to_letta
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, make_agent
 from vivavoce.targets.target import Opening, Reply

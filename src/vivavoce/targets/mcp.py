@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 from vivavoce.errors import SuiteFault, TargetFault
 from vivavoce.messages import AnyMessage, said_by_assistant
-from vivavoce.records.call_states import default_calls
+from vivavoce.records.trajectory import default_calls
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.template import Template, structure_template
 from vivavoce.wire.chat import wire_messages

@@ -8,11 +8,9 @@ from typing import Any
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
-from vivavoce.records.call_states import default_calls
 from vivavoce.records.score import Usage, shorten, total
-from vivavoce.records.trajectory import tool_results
-from vivavoce.targets.target import Opening, Reply
-from vivavoce.targets.tools import OfferedTools, Tools, ToolSession, World, unanswered
+from vivavoce.records.trajectory import default_calls, tool_results
+from vivavoce.targets.target import OfferedTools, Opening, Reply, Tools, ToolSession, World, unanswered
 from vivavoce.wire.chat import ChatEndpoint, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
 from vivavoce.wire.own_traffic import marked

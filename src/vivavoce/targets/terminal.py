@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from vivavoce.errors import TargetFault
 from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import PerLoop, in_thread
-from vivavoce.records.call_states import default_calls
+from vivavoce.records.trajectory import default_calls
 from vivavoce.safe_text import safe
 from vivavoce.targets.target import Opening, Reply
 

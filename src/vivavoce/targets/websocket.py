@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.records.score import shorten
-from vivavoce.targets.environment import as_variables, environment_of, from_environment
+from vivavoce.settings import as_variables, environment_of, from_environment
 from vivavoce.targets.target import FirstToken, Opening, Reply, read_reply
 from vivavoce.targets.template import NotThere, address_template, header_lines, structure_template, value_at
 from vivavoce.wire.chat import wire_messages

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import (
     Fault,
     GraderFault,
@@ -23,7 +22,7 @@ from vivavoce.grading.call_mistakes import check_call_options
 from vivavoce.grading.expect import ExpectMetric, asked_by
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import FunctionGrading, deciding_grader
-from vivavoce.messages import Message
+from vivavoce.messages import ConversationHistory, Message
 from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
 from vivavoce.metrics.panel import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model
@@ -37,14 +36,14 @@ from vivavoce.report.again import show_command
 from vivavoce.report.reasons import explained
 from vivavoce.run.attempt import RECORDED, Grades, Task, hold
 from vivavoce.run.summary import RunResult
+from vivavoce.samples.conversations import GivenRow, given_sample
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
-from vivavoce.samples.given import GivenRow, given_sample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.database.address import Place, is_postgresql, path_of
-from vivavoce.suites.expecting import Assertions
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.expectations import Assertions
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
 from vivavoce.testing.running import RunningTest, running_test
 from vivavoce.testing.session import SharedSession

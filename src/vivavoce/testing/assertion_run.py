@@ -18,7 +18,7 @@ from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
-from vivavoce.suites.expecting import EXPECT
+from vivavoce.suites.expectations import EXPECT
 
 _RULES = Rules(requirements={EXPECT: "fail"})
 """What the assertions of tests must meet, whichever test they are in."""

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from vivavoce.comparing.numbers import numbers_in
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.metrics.ledger import may_change
-from vivavoce.records.call_states import outcome_of
+from vivavoce.records.trajectory import outcome_of
 from vivavoce.testing.other_values import amounts_in, in_place_of, other, swap_in
 from vivavoce.testing.planted import Operator, Planted, by_user, calls_of, last, mistake, planted
-from vivavoce.unchecked import changed
+from vivavoce.validation import changed
 
 ERRORS = (
     "Error: the change could not be saved",

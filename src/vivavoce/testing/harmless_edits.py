@@ -11,7 +11,7 @@ from typing import Any, cast
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.testing.planted import calls_of, replies_in, says
-from vivavoce.unchecked import changed
+from vivavoce.validation import changed
 
 Edit = Callable[[list[AnyMessage], Random], list[AnyMessage] | None]
 """Changes messages that it may change, or finds nothing to change."""

@@ -7,15 +7,14 @@ from types import FunctionType
 from typing import Any, cast
 
 from vivavoce.comparing.thresholds import compare
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import VivavoceError
-from vivavoce.foreign_code import foreign_code
 from vivavoce.grading.metrics import FunctionGrader, grading_metric, is_grading_function
-from vivavoce.messages import Message
+from vivavoce.messages import ConversationHistory, Message
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.custom import FunctionMetric, function_metric
 from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation
 from vivavoce.metrics.result import MetricResult
+from vivavoce.user_code import foreign_code
 
 CONVERSATION: Sequence[Mapping[str, Any] | Message] = (
     {"role": "user", "content": "When does order 1042 arrive?"},

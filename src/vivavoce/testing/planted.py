@@ -8,7 +8,7 @@ from random import Random
 
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.judged.first_failure import Kind, Whose
-from vivavoce.unchecked import changed
+from vivavoce.validation import changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from vivavoce.errors import UsageError
 from vivavoce.models.cache import Replies, export_replies
 from vivavoce.models.model import Model
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.plugins import is_file_reference, load_object
@@ -20,10 +20,10 @@ from vivavoce.settings import settings
 from vivavoce.store.database.address import Place, is_postgresql
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.targets.endpoint import EndpointTarget
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Target
 from vivavoce.testing.assertion_run import AssertionRun
 from vivavoce.testing.recorded_replies import NewCassette, RecordedReplies, ReplayedReplies

@@ -19,7 +19,7 @@ from vivavoce.report.reasons import explained
 from vivavoce.report.text import inert, one_line
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.expecting import states_requirement
+from vivavoce.suites.expectations import states_requirement
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.targets import build_targets

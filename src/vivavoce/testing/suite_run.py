@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.attempt import RECORDED

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import TargetFault
-from vivavoce.messages import HumanMessage
-from vivavoce.pacing.budget import Budget
+from vivavoce.messages import ConversationHistory, HumanMessage
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.targets.dialogue import Dialogue, open_channel
 from vivavoce.targets.target import Opening, Session, Target

@@ -28,16 +28,15 @@ from pydantic import ValidationError as _ValidationError
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.records.call_states import Source, notes_of
-from vivavoce.written import Written
+from vivavoce.records.trajectory import Source, notes_of
+from vivavoce.validation import Written
 
 if TYPE_CHECKING:  # who only reads a suite loads no target
-    from vivavoce.targets.target import Opening
-    from vivavoce.targets.tools import World
+    from vivavoce.targets.target import Opening, World
 
 
 if TYPE_CHECKING:  # who only reads a suite loads no target
-    from vivavoce.targets.tools import World
+    from vivavoce.targets.target import World
 
 
 FAILED = "Error: "

@@ -13,11 +13,10 @@ from vivavoce.comparing.json_values import same_json
 from vivavoce.errors import SuiteFault
 from vivavoce.messages import ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import Arguments, show
-from vivavoce.records.call_states import outcome_of
 from vivavoce.records.recording import UNRECORDED, RecordedCall, Recording, read_recording
 from vivavoce.records.score import turn_label
-from vivavoce.targets.target import Opening
-from vivavoce.targets.tools import World
+from vivavoce.records.trajectory import outcome_of
+from vivavoce.targets.target import Opening, World
 from vivavoce.tools.answer import FAILED, Answer, Asked, Handler, failure, written
 
 _SHOWN = 20

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Viva
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 JUDGES = """
 import re

@@ -22,7 +22,7 @@ from vivavoce.report.capture import find_conversation
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import reopen_run
+from vivavoce.suites.experiment import reopen_run
 from vivavoce.testing import LoopbackServer
 
 SUPPORT_BOT = Path(__file__).parents[3] / "examples" / "support_bot"

@@ -24,7 +24,7 @@ from vivavoce.report.graded_run import partial_note
 from vivavoce.run.drivers import replay
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import suite_of
+from vivavoce.suites.experiment import suite_of
 
 BOT = """
 def bad(messages):

@@ -24,7 +24,7 @@ from langchain_core.messages import (
 
 from features.formats.translation import back_and_forth, read_values
 from vivavoce.features.formats.langchain import FORMAT
-from vivavoce.message_objects import as_row
+from vivavoce.langchain_messages import as_row
 from vivavoce.messages import read_message
 
 texts = st.text()

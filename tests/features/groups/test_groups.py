@@ -20,7 +20,7 @@ from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 BOT = """\
 def reply(message: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.features.realism.reading import spoken_in_file, spoken_in_run
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 
 SUITE = """\
 name: talks

@@ -15,7 +15,7 @@ from vivavoce.run import batch_rounds
 from vivavoce.run.batch_rounds import Patience
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import BatchServer, LoopbackServer
 
 Row = dict[str, Any]

@@ -17,8 +17,8 @@ from vivavoce.run.summary import RunResult
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import reopen_run, run_suite
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.opening import reopen_run, run_suite
 
 SUITE = """\
 name: log

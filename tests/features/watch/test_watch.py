@@ -31,7 +31,7 @@ from vivavoce.features.watch.spool import Spool
 from vivavoce.features.watch.state import WatchState
 from vivavoce.features.watch.suite import watching_metrics, watching_suite
 from vivavoce.features.watch.watch import Watch, Watching
-from vivavoce.pacing import limiter
+from vivavoce.pacing import limits
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.experiment_run import ExperimentRun
@@ -39,8 +39,8 @@ from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access
 from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store
+from vivavoce.suites.experiment import open_regrading
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.regrade import open_regrading
 from vivavoce.testing import LoopbackServer
 
 from .traffic import Json, attribute, export, post, turn
@@ -233,8 +233,8 @@ async def test_while_a_judge_is_down_what_comes_in_waits_for_it(
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     suite = watching_metrics("production", ["safety"], f"http://127.0.0.1:{port}/v1#judge", None, 1)
-    monkeypatch.setattr(limiter, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(limiter.Breaker.__init__, "__defaults__", (5, 0.1))
+    monkeypatch.setattr(limits, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(limits.Breaker.__init__, "__defaults__", (5, 0.1))
     await take(receiver, *(turn(f"c{number}", 0) for number in range(40)))
     options = RunOptions(max_errors="100%")
     await watch_of(spool, store, Watching(Rules(), options, once=True), suite).run()

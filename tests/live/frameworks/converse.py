@@ -13,11 +13,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from vivavoce.messages import HumanMessage
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run
 from vivavoce.plugins import load_object
 from vivavoce.targets.dialogue import Dialogue, open_channel
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening
 
 

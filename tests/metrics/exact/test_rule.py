@@ -181,7 +181,7 @@ def test_a_turn_can_be_measured_alone() -> None:
 
 
 def test_an_expression_that_takes_too_long_is_an_error_and_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.05)
+    monkeypatch.setattr("vivavoce.safe_regex.SECONDS", 0.05)
     slow = RuleMetric(never={"user_says": "(x+x+)+y"}).evaluate([user("x" * 5000), says("?")])
     assert (slow.state, slow.passed, slow.failure and slow.failure.kind) == ("error", None, "timeout")
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from conversations import Row, calls, result, says, user
-from vivavoce.conversation import ConversationHistory
+from vivavoce.messages import ConversationHistory
 from vivavoce.metrics.rules.event import Moment, moments
 
 REFUND: list[Row] = [

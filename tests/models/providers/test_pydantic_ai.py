@@ -12,7 +12,7 @@ from vivavoce.errors import BudgetExhausted, Fault, ModelFault, RateLimited, Usa
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, read_message
 from vivavoce.models.model import Model, Request
 from vivavoce.models.names import open_model
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer
 from vivavoce.wire.http import Limits
@@ -223,7 +223,7 @@ async def test_each_way_to_fail_has_its_kind_and_shows_no_key(
 async def test_a_failure_that_passes_is_retried_by_us_alone(
     server: LoopbackServer, judge: Model, answer: Answer, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vivavoce.pacing.limiter.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("vivavoce.pacing.limits.FIRST_WAIT", 0.0)
     server.answer = in_turn(answer, says("fine"))
     assert (await judge.complete(Request(ASKED))).text == "fine"
     server.answer = lambda body: answer

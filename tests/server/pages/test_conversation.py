@@ -12,8 +12,7 @@ import pytest
 
 from conversations import REFUND, by, calls, says, user
 from kept import kept_test, kept_turn
-from vivavoce.conversation import split_turns
-from vivavoce.messages import AIMessage, SystemMessage, read_messages
+from vivavoce.messages import AIMessage, SystemMessage, read_messages, split_turns
 from vivavoce.records.score import Evidence, Finding, Score, Usage, failed
 from vivavoce.records.trajectory import Turn
 from vivavoce.server.pages.conversation import neighbours

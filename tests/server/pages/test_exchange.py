@@ -14,7 +14,7 @@ from vivavoce.client import Client
 from vivavoce.errors import NotFound
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import run_suite
+from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import LoopbackServer
 
 from ..live import get, serving

@@ -15,14 +15,14 @@ from asking import asked, told
 from exams import agent
 from stage import judge, player
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.suites.opening import arun_suite, run_suite
+from vivavoce.suites.experiment import arun_suite, run_suite
 from vivavoce.targets import FrameworkTarget
 from vivavoce.targets.dialogue import open_channel
 from vivavoce.targets.frameworks.framework import framework_of, frameworks
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening
 
 

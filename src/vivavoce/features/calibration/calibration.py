@@ -23,8 +23,8 @@ from vivavoce.report.text import count
 from vivavoce.run.corrected import rates_of
 from vivavoce.stats.corrected import table_of
 from vivavoce.stats.intervals import mean_interval, wilson
-from vivavoce.stats.kappa import kappa, kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval
+from vivavoce.stats.raters import kappa, kappa_interval
 from vivavoce.store.labels.calibrations import KeyedVerdict, new_calibration
 from vivavoce.store.labels.labels import Paired, Truth, truth_of
 from vivavoce.store.labels.people import people_agreement

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vivavoce.stats.corrected import table_of
 from vivavoce.stats.intervals import wilson
-from vivavoce.stats.kappa import kappa_interval
+from vivavoce.stats.raters import kappa_interval
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

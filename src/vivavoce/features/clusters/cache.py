@@ -18,7 +18,7 @@ from vivavoce.features.clusters.naming import name_clusters
 from vivavoce.features.clusters.records import Clusters
 from vivavoce.models.cache import CachedModel, OfflineModel, decode_reply
 from vivavoce.models.names import model_identity, model_name
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.replies import StoredReply
 from vivavoce.records.run import Grading
@@ -27,7 +27,7 @@ from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 
 KEPT = 8

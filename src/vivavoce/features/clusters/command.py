@@ -15,13 +15,13 @@ from vivavoce.features.clusters.finding import find_clusters
 from vivavoce.features.clusters.naming import name_clusters
 from vivavoce.features.clusters.records import Cluster, Clusters, Naming
 from vivavoce.features.clusters.suite import ClusterSuite, cluster_suite
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.details import in_words
 from vivavoce.records.score import conversation_name, turn_label
 from vivavoce.report.text import count, one_line
 from vivavoce.store.store import Store
-from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 
 

@@ -18,7 +18,7 @@ from vivavoce.features.forks.search import ForkRun, held_outcome
 from vivavoce.grading.asked import Asked
 from vivavoce.messages import HumanMessage
 from vivavoce.models.cache import Replies
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.run import Attempt, Listener, Outcome, Run, is_from_python, is_watched, lacks_key
 from vivavoce.records.score import Score, to_number
 from vivavoce.records.trajectory import Trajectory, tool_results
@@ -30,7 +30,7 @@ from vivavoce.suites.build import Builder
 from vivavoce.suites.check import check_tester, tester_of
 from vivavoce.suites.command_line import read_target, target_names
 from vivavoce.suites.document import Described, filled
-from vivavoce.suites.expecting import Assertions, grades_assertions
+from vivavoce.suites.expectations import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, dump_spec, load_suite, mistakes_in, stored_suite
@@ -40,7 +40,7 @@ from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
 from vivavoce.tools.recordings import Recordings, recorded_call
 from vivavoce.tools.toolbox import Toolbox, by_name
-from vivavoce.unchecked import changed
+from vivavoce.validation import changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from vivavoce.cli.output import existing, files, notes
 from vivavoce.conversations.format import NATIVE, Loss, format_named
 from vivavoce.errors import UsageError
 from vivavoce.features.formats.conversion import SUITE, Conversion, How, NothingRead, convert, refuse_loss, translate
+from vivavoce.files.paths import whole_file
 from vivavoce.files.plain_yaml import yaml_text
-from vivavoce.files.whole_file import whole_file
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 

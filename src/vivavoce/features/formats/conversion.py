@@ -14,8 +14,8 @@ from vivavoce.conversations.own_rows import check_columns, conversation_problem
 from vivavoce.conversations.reading import files_in, format_with, read
 from vivavoce.errors import Problem, UsageError, VivavoceError, did_you_mean
 from vivavoce.features.formats.tuning import decided_by
+from vivavoce.files.paths import whole_file
 from vivavoce.files.rows import format_of, read_rows
-from vivavoce.files.whole_file import whole_file
 from vivavoce.messages import AnyMessage, ToolMessage, read_messages
 from vivavoce.plugins import lazy
 from vivavoce.safe_text import encodable

@@ -1,6 +1,6 @@
 """LangChain's messages: as `messages_to_dict` writes them, as `dumpd` does, and flat, as `model_dump` does.
 
-The three spellings have the same fields, whose meaning is in `message_objects`. Blocks of a provider that repeat the
+The three spellings have the same fields, whose meaning is in `langchain_messages`. Blocks of a provider that repeat the
 calls (`tool_use`) are kept beside. Messages are written as they were read, those of others as `messages_to_dict` does.
 Source: the message classes of langchain-core, and what its `messages_to_dict`, `dumpd` and `model_dump` return.
 """
@@ -27,7 +27,7 @@ from vivavoce.conversations.shapes import (
     taken_back,
     tool_call,
 )
-from vivavoce.message_objects import LANGCHAIN, ROLES, calls_of, content_of
+from vivavoce.langchain_messages import LANGCHAIN, ROLES, calls_of, content_of
 
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
 _CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}

@@ -24,10 +24,10 @@ from typing import Any, cast
 from vivavoce.conversations.format import Format, Loss, Place, Record, Row
 from vivavoce.conversations.shapes import Message
 from vivavoce.errors import Problem, UsageError
-from vivavoce.expressions import expression
 from vivavoce.features.formats.conversion import Suite, SuiteFormat
 from vivavoce.files.plain_yaml import read_yaml
 from vivavoce.files.rows import read_rows
+from vivavoce.safe_regex import expression
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _KEPT = ("latencyMs", "cost", "vars", "tokenUsage")

@@ -16,11 +16,10 @@ from vivavoce.report.markdown import code, interval, number, table
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.stats.agreement import Agreement, agreement
-from vivavoce.stats.bootstrap import Floats, bootstrap
 from vivavoce.stats.intervals import mean_interval
-from vivavoce.stats.kappa import kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval, spearman, spearmans
-from vivavoce.stats.raters import Ratings
+from vivavoce.stats.raters import Ratings, kappa_interval
+from vivavoce.stats.resampling import Floats, bootstrap
 
 FEWEST = 10
 """An item that fewer conversations have is not compared: what a judge lists itself differs from one to the next."""

@@ -28,14 +28,14 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.transcript import words_of
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
-from vivavoce.samples.given import given_sample
+from vivavoce.samples.conversations import given_sample
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, as_named, check_graders, check_metrics
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 from vivavoce.suites.evaluation import aevaluate
-from vivavoce.suites.opening import open_run
+from vivavoce.suites.experiment import open_run
 
 MOST = 100
 """Runs, samples or messages in one answer."""

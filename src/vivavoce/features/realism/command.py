@@ -16,8 +16,8 @@ from vivavoce.features.realism.fitting import Fitted, fitted
 from vivavoce.features.realism.reading import Spoken, spoken_in_file, spoken_in_run
 from vivavoce.features.realism.realism import realism
 from vivavoce.features.realism.report import blocks, markdown_realism
+from vivavoce.files.paths import whole_file
 from vivavoce.files.rows import SUFFIXES
-from vivavoce.files.whole_file import whole_file
 from vivavoce.report.text import count
 from vivavoce.store.store import Store
 

@@ -17,7 +17,7 @@ from vivavoce.errors import GraderFault
 from vivavoce.features.realism.acts import asks, does
 from vivavoce.features.realism.user_side import UserSide
 from vivavoce.penelope.checks.voice import jargon_in
-from vivavoce.stats.bootstrap import Floats
+from vivavoce.stats.resampling import Floats
 
 ENGLISH = "en"
 FEWEST_WORDS = 4

@@ -16,7 +16,7 @@ from vivavoce.features.realism.measuring import Both, usual_language
 from vivavoce.features.realism.reading import Spoken
 from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.report.text import count, one_line
-from vivavoce.stats.bootstrap import Floats
+from vivavoce.stats.resampling import Floats
 
 FEWEST = 20
 """Conversations that it takes to fit anything."""

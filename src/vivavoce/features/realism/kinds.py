@@ -15,9 +15,9 @@ from vivavoce.features.realism.features import FEATURES
 from vivavoce.features.realism.measuring import Both
 from vivavoce.features.realism.wording import value_in_words
 from vivavoce.report.text import one_line
-from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.groups import RATE, adjusted
 from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.resampling import Floats
 from vivavoce.stats.two_means import mean_differences
 
 MOST = 4

@@ -15,7 +15,7 @@ from vivavoce.features.realism.reading import Spoken
 from vivavoce.features.realism.user_side import READ, UserSide
 from vivavoce.metrics.exact.language import language_of
 from vivavoce.report.text import count
-from vivavoce.stats.bootstrap import Floats
+from vivavoce.stats.resampling import Floats
 
 UNKNOWN = "too short to tell"
 """What stands for the language of a conversation with too few letters."""

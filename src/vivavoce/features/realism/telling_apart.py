@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.features.realism.measuring import Both
-from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.classifier import Scored, cross_validated
 from vivavoce.stats.ranking import auroc, auroc_interval
+from vivavoce.stats.resampling import Floats
 
 FEWEST = 20
 """Independent conversations that each side needs."""

@@ -13,8 +13,8 @@ from vivavoce.features.realism.measuring import Both
 from vivavoce.features.realism.wording import value_in_words
 from vivavoce.report.again import show_command
 from vivavoce.report.text import one_line
-from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.classifier import Scored
+from vivavoce.stats.resampling import Floats
 
 SHOWN = 5
 REASONS = 3

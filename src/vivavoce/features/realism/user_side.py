@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
-from vivavoce.conversation import split_turns
-from vivavoce.messages import AnyMessage
+from vivavoce.messages import AnyMessage, split_turns
 from vivavoce.metrics.exact.language import language_of
 
 READ = 2000

@@ -26,12 +26,12 @@ from vivavoce.metrics.types import Reading, metric_input
 from vivavoce.models.cache import OfflineModel
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference
-from vivavoce.records.call_states import outcome_of
 from vivavoce.records.run import Drawn, Sampling, Stratum
 from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import outcome_of
 from vivavoce.samples.sample import Sample
 from vivavoce.stats.sampled import allocation, inclusion, systematic, with_floor
-from vivavoce.suites.grader_spec import MetricGraderSpec
+from vivavoce.suites.grading_spec import MetricGraderSpec
 from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.plan import Draw
 

@@ -9,7 +9,7 @@ from typing import Any
 from vivavoce.grading.gates import Gate
 from vivavoce.metrics.config import Scope
 from vivavoce.models.cache import Replies
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.records.run import WATCHED, Listener, Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun

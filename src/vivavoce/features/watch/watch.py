@@ -25,7 +25,7 @@ from vivavoce.records.score import CANCELLED, Usage, total
 from vivavoce.report.text import count, one_line
 from vivavoce.run.experiment_run import Changed, ExperimentRun
 from vivavoce.run.options import RunOptions
-from vivavoce.samples.given import given_sample
+from vivavoce.samples.conversations import given_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite

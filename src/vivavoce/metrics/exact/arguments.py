@@ -22,8 +22,8 @@ from vivavoce.comparing.json_values import json_key, same_json
 from vivavoce.comparing.numbers import exact, is_within
 from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.expressions import expression, telling_expression
 from vivavoce.lazy_names import lazy
+from vivavoce.safe_regex import expression, telling_expression
 
 
 class Matcher(Protocol):

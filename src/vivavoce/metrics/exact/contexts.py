@@ -19,8 +19,8 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.tool_calls import of_tools
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.records.call_states import call_records
 from vivavoce.records.score import Finding, shorten, turn_label
+from vivavoce.records.trajectory import call_records
 from vivavoce.work_time import counted_work
 
 KEY = "reference_contexts"

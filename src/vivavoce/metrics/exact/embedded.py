@@ -9,7 +9,7 @@ from copy import copy
 from operator import mul
 from typing import Unpack
 
-from vivavoce.conversation import split_turns
+from vivavoce.messages import split_turns
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.measuring import ExactMetric, MeasuringOptions, Part
 from vivavoce.metrics.result import MetricResult

@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from vivavoce.expressions import expression
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import Utterance
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
@@ -14,6 +13,7 @@ from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.rules.event import Event, Moment, moments
 from vivavoce.metrics.rules.rule import Break, check, read_rule
 from vivavoce.records.score import Finding, turn_label
+from vivavoce.safe_regex import expression
 
 Written = Event | Mapping[str, Any]
 """An event as it is written, such as `{"call": "refund_order"}`."""

@@ -14,9 +14,8 @@ import regex
 
 from vivavoce.comparing.numbers import cuts_number, find_amount, find_possible, numbers_in, read_number
 from vivavoce.comparing.text import BOUNDARY, FoldedText, GuardedText, fold, is_blank
-from vivavoce.conversation import mark_of, split_turns
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.messages import AnyMessage, SessionMark
+from vivavoce.messages import AnyMessage, SessionMark, mark_of, split_turns
 from vivavoce.metrics.measuring import Part
 from vivavoce.metrics.result import Evidence
 

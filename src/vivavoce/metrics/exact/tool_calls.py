@@ -10,10 +10,10 @@ from math import perm
 from typing import Literal, NamedTuple, cast, get_args
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
-from vivavoce.expressions import expression
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show
-from vivavoce.records.call_states import call_records, group_by_message
+from vivavoce.records.trajectory import call_records, group_by_message
+from vivavoce.safe_regex import expression
 from vivavoce.work_time import counted_work
 
 Weights = Sequence[Sequence[float]]

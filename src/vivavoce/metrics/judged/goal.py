@@ -10,7 +10,15 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel
 
-from vivavoce.comparing.announcements import says_done
+from vivavoce.comparing.negations import (
+    asks_to_tell,
+    is_about_act,
+    is_state_of_change,
+    may_be_told,
+    must_happen,
+    rules_out,
+    says_done,
+)
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import (
@@ -35,14 +43,6 @@ from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.prohibitions import (
-    asks_to_tell,
-    is_about_act,
-    is_state_of_change,
-    may_be_told,
-    must_happen,
-    rules_out,
-)
 from vivavoce.records.run import UNKNOWN_KIND
 from vivavoce.records.score import BREACH, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test

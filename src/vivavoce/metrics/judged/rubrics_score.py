@@ -16,7 +16,7 @@ from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
-from vivavoce.unchecked import changed
+from vivavoce.validation import changed
 
 _LEVEL = re.compile(r"score(\d+)_description")
 

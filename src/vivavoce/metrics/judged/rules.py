@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
+from vivavoce.comparing.negations import act_text, only_refuses
 from vivavoce.metrics.evidence import CRITERION, OBJECTION, PROHIBITION
 from vivavoce.metrics.judged.false_statements import spoken_words
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
 from vivavoce.metrics.question import Question, Shape
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.prohibitions import act_text, only_refuses
 from vivavoce.records.score import Finding, FindingState
 from vivavoce.safe_text import quoted
 

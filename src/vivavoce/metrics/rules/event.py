@@ -24,7 +24,6 @@ from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import show_number
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.expressions import expression
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall
 from vivavoce.metrics.exact.arguments import Arguments, at_path, show
 from vivavoce.metrics.rules.possible import PossibleArguments, may_include, names_of, spellings_of
@@ -41,10 +40,11 @@ from vivavoce.metrics.rules.sameness import (
 )
 from vivavoce.metrics.transcript import named
 from vivavoce.records.agents import Agents, key_of
-from vivavoce.records.call_states import CallRecord, CallState, Outcome, call_records
 from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import CallRecord, CallState, Outcome, call_records
+from vivavoce.safe_regex import expression
 from vivavoce.safe_text import quoted
-from vivavoce.written import AS_WRITTEN, Written
+from vivavoce.validation import AS_WRITTEN, Written
 
 Speaker = Literal["user", "assistant", "tool"]
 _SHOWN = 80

@@ -15,8 +15,8 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event, Moment
 from vivavoce.metrics.rules.occurrences import Occurrences, PossibleOccurrences, possible_keys, states_all
 from vivavoce.records.score import shorten
+from vivavoce.validation import AS_WRITTEN, Written
 from vivavoce.work_time import counted_work
-from vivavoce.written import AS_WRITTEN, Written
 
 _MAX_PHRASE_CHARS = 500
 

@@ -24,10 +24,10 @@ from vivavoce.comparing.numbers import (
     states,
 )
 from vivavoce.comparing.quotes import cuts_word, shown_text, without_markup
-from vivavoce.comparing.spelled_digits import with_numerals
+from vivavoce.comparing.spellings import with_numerals
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
-from vivavoce.expressions import expression
 from vivavoce.lazy_names import lazy
+from vivavoce.safe_regex import expression
 
 
 def identity(value: JsonValue) -> str:
@@ -230,8 +230,8 @@ def _names_of(leaf: JsonValue) -> Iterator[str]:
         leaf = str(leaf)
     if not isinstance(leaf, str) or not _has_digit(leaf):
         return
-    code_of: Callable[[str], str | None] = lazy("vivavoce.comparing.codes:code_of")
-    days_of: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.dates:days_of")
+    code_of: Callable[[str], str | None] = lazy("vivavoce.comparing.spellings:code_of")
+    days_of: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.spellings:days_of")
     for piece in dict.fromkeys((leaf, *_SEPARATORS.split(leaf))):
         plain = piece.strip(QUOTES)
         if (code := code_of(plain)) is not None:
@@ -241,8 +241,8 @@ def _names_of(leaf: JsonValue) -> Iterator[str]:
 
 def _names_in(text: str) -> Iterator[str]:
     """Yield the codes and days that a text may state anywhere."""
-    codes_in: Callable[[str], Iterator[str]] = lazy("vivavoce.comparing.codes:codes_in")
-    days_in: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.dates:days_in")
+    codes_in: Callable[[str], Iterator[str]] = lazy("vivavoce.comparing.spellings:codes_in")
+    days_in: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.spellings:days_in")
     yield from (f"code {code}" for code in codes_in(text))
     yield from (f"day {day}" for day in days_in(text))
 

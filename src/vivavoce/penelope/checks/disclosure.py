@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Collection, Mapping
 
 from vivavoce.comparing.text import fold
-from vivavoce.conversation import ConversationHistory
+from vivavoce.messages import ConversationHistory
 from vivavoce.metrics.exact.speakers import compile_phrases
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike

@@ -7,7 +7,7 @@ from typing import Any, cast
 from vivavoce.errors import UsageError
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.plugins import Registry
-from vivavoce.signatures import read_options
+from vivavoce.validation import read_options
 
 _HERE = "vivavoce.penelope.strategies"
 

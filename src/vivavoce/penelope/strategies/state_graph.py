@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from vivavoce.comparing.text import contains
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.expressions import expression
 from vivavoce.messages import describe
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.strategies.history import refused, turns_kept
 from vivavoce.penelope.strategies.strategy import Move
 from vivavoce.penelope.turn import Turn
+from vivavoce.safe_regex import expression
 
 SEARCHED = 20_000
 """Characters of a reply that conditions search."""

@@ -11,14 +11,14 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, FileReference, HumanMessage, ImagePart, ImageURL, TextPart
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import Turn, assistant_texts
 from vivavoce.safe_text import quoted
 from vivavoce.targets.dialogue import Dialogue, open_channel
-from vivavoce.targets.given import as_target
+from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening, Target
 
 NAME = "send_message_to_target"

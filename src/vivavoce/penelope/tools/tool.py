@@ -11,11 +11,11 @@ from typing import Any, cast, overload
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from vivavoce.errors import UsageError
-from vivavoce.foreign_code import name_of
 from vivavoce.pacing.loops import call
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.words import spelled_small
 from vivavoce.records.score import shorten
+from vivavoce.user_code import name_of
 
 FINDING_LIMIT = 300
 """Characters of a finding that says what a tool returned."""

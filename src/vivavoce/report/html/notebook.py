@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import VivavoceError
-from vivavoce.messages import AIMessage, AnyMessage
+from vivavoce.messages import AIMessage, AnyMessage, ConversationHistory
 from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import Evidence, Score, conversation_label, shorten, turn_label, turn_title

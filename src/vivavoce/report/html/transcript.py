@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.messages import AIMessage, AnyMessage, Content, ContentPart, ToolCall, ToolMessage
 from vivavoce.records.agents import Agents
-from vivavoce.records.call_states import origin, outcome_of
-from vivavoce.records.trajectory import Step, Test, Turn, tool_results
+from vivavoce.records.trajectory import Step, Test, Turn, origin, outcome_of, tool_results
 from vivavoce.report.html.content.legible import legible
 from vivavoce.report.html.content.media import Media, media_of
 from vivavoce.report.html.content.reasoning import reasoning, without_reasoning

@@ -11,7 +11,7 @@ from vivavoce.records.replies import JudgeExchange
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName, Trial, graded_run, outcome_of
 from vivavoce.server.process_route import ProcessRoute
-from vivavoce.suites.judge_exchange import prove_judge_exchange
+from vivavoce.suites.judge_requests import prove_judge_exchange
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=ProcessRoute, responses=ERRORS)
 

@@ -26,7 +26,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import ProcessPageRoute
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
-from vivavoce.suites.judge_exchange import prove_judge_exchange
+from vivavoce.suites.judge_requests import prove_judge_exchange
 
 router = APIRouter(route_class=ProcessPageRoute, include_in_schema=False)
 

@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.pacing.file_handles import has_free_handle, too_few_handles
+from vivavoce.pacing.limits import has_free_handle, too_few_handles
 from vivavoce.store.database.fence import WRITES
 
 KEPT = 16

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, case, exists, false, func, or_, select, tuple_
 
-from vivavoce.records.call_states import error_of
 from vivavoce.records.run import (
     Attempt,
     AttemptKey,
@@ -24,7 +23,7 @@ from vivavoce.records.run import (
     stored_breaches,
 )
 from vivavoce.records.score import BREACH, CANCELLED, UNSUPPORTED, Finding, State, Usage
-from vivavoce.records.trajectory import tool_results
+from vivavoce.records.trajectory import error_of, tool_results
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, any_of, plain_errors, tuples_of
 from vivavoce.store.database.schema import attempts, runs, sample_index, scores, turns

@@ -17,13 +17,12 @@ from typing import Any, Protocol, cast, get_type_hints, runtime_checkable
 from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import UsageError
-from vivavoce.message_objects import role_of
+from vivavoce.langchain_messages import role_of
 from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in
-from vivavoce.targets.frameworks.target import FrameworkTarget
+from vivavoce.targets.frameworks.framework import Beginning, Framework, FrameworkTarget, has, usage_in
 from vivavoce.targets.target import FirstToken, Reply, read_reply
 
 _OUTPUTS = ("output", "answer", "response", "result", "text", "content")

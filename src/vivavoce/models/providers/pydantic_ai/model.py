@@ -44,8 +44,7 @@ from vivavoce.models.providers.pydantic_ai.translation import (
     to_library,
     usage_of_response,
 )
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Breaker, Limiter, retrying
+from vivavoce.pacing.limits import Breaker, Budget, Limiter, retrying
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.score import Usage, charge, shorten, total
 from vivavoce.wire.http import Limits

@@ -1,0 +1,368 @@
+"""What judges are asked: the requests of a suite for a batch API, and the request and the reply of a stored score."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from vivavoce.errors import NotFound, StoreError, UsageError
+from vivavoce.grading.grader import Grader, ScoreCase
+from vivavoce.grading.graders import Case
+from vivavoce.metrics.factory import reaches_out
+from vivavoce.models.batches.files import RequestFile
+from vivavoce.models.cache import CachedModel, OfflineModel, decode_repair, decode_reply, reply_key
+from vivavoce.models.model import Model, ModelReply, Request, identity_of
+from vivavoce.models.names import UNUSED_KEY, model_identity, model_name, open_model
+from vivavoce.models.structured import wire_schema
+from vivavoce.pacing.limits import Budget
+from vivavoce.pacing.loops import wait_for
+from vivavoce.plugins import is_file_reference
+from vivavoce.records.replies import JudgeCall, JudgeExchange, StoredReply
+from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.score import Score, Usage, conversation_label
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.run.drivers import replay
+from vivavoce.run.execution import kept_answers
+from vivavoce.run.options import RunOptions
+from vivavoce.run.regrading import sample_of
+from vivavoce.samples.rows import SampleCount
+from vivavoce.samples.sample import Sample
+from vivavoce.store.store import Store
+from vivavoce.suites.build import Builder
+from vivavoce.suites.check import prepare
+from vivavoce.suites.document import Described, filled
+from vivavoce.suites.expectations import EXPECT, Assertions
+from vivavoce.suites.grading_spec import (
+    AnyGraderSpec,
+    FunctionGraderSpec,
+    JudgeSpec,
+    MetricGraderSpec,
+    RecordingGraderSpec,
+    RuleGraderSpec,
+)
+from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.load import Suite
+from vivavoce.suites.plan import plan_of
+from vivavoce.suites.spec import SuiteSpec
+from vivavoce.work_time import conversation_work
+
+EXPORTED = "exported"
+"""The kind of failure of a verdict whose request was exported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What was written: the number of `questions`, and the `files` that have them.
+
+    `answered` verdicts needed no request, because their answers are cached or no judge is needed. `broken` has a line
+    for each verdict that no answer can provide, and why.
+    """
+
+    questions: int
+    files: tuple[Path, ...]
+    answered: int
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOpener(JudgeOpener):
+    """Opens a request file in place of each judge; questions with cached answers are not exported."""
+
+    requests: RequestFile | None = None
+
+    def open(self, judge: str | Model, spec: JudgeSpec) -> Model:
+        """Return the request file as a model."""
+        del judge, spec
+        assert self.requests is not None
+        assert self.replies is not None
+        return CachedModel(self.requests, self.replies)
+
+
+async def export_requests(suite: Suite, model: str, path: Path, store: Store, options: RunOptions) -> Export:
+    """Export the requests about recorded conversations to files, in the line format of OpenAI's Batch API.
+
+    Raises:
+        UsageError: the suite is wrong, a file already exists, or the model has no OpenAI-compatible API.
+    """
+    plan = plan_of(suite, options)
+    requests = RequestFile(path, open_model(model, api_key=UNUSED_KEY))
+    async with kept_answers(store, cache=True) as replies:
+        try:
+            prepared = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))
+            answered, broken = await _ask(requests, prepared.scoring.graders, prepared.plan.samples())
+        finally:
+            await requests.close()
+    return Export(requests.asked, tuple(requests.files), answered, broken)
+
+
+async def _ask(
+    requests: RequestFile, graders: Sequence[Grader], samples: Iterable[Sample]
+) -> tuple[int, tuple[str, ...]]:
+    """Grade everything; return the number of verdicts, and the errors that no answer can fix."""
+    answered = 0
+    broken: list[str] = []
+    for sample in samples:
+        trajectory = replay(sample)
+        name = conversation_label(sample.id, sample.trial or 0)
+        for grader in graders:
+            requests.ask_for(name, grader.name)
+            grade = await grader.grade(sample, trajectory, sample.trial or 0)
+            if grade.state != "error":
+                answered += 1
+            elif grade.failure is None or grade.failure.kind != EXPORTED:
+                broken.append(f"{sample.id}: {grader.name}: {grade.reason}")
+        await asyncio.sleep(0)
+    return answered, tuple(broken)
+
+
+NO_JUDGE = "no judge was asked: this score was computed"
+"""Why there is nothing to show of a grader that asks nobody."""
+
+
+class _Unproven(Exception):
+    """The exchange cannot be shown; the text says why."""
+
+
+def judge_exchange(store: Store, run: Run, grading: Grading, outcome: Outcome, grader: str) -> JudgeExchange:
+    """Return what `prove_judge_exchange` returns, from code that is not asynchronous.
+
+    Raises:
+        NotFound: the conversation has no score of this name.
+        StoreError: the store cannot be read.
+    """
+    return wait_for(prove_judge_exchange(store, run, grading, outcome, grader))
+
+
+async def prove_judge_exchange(
+    store: Store, run: Run, grading: Grading, outcome: Outcome, grader: str
+) -> JudgeExchange:
+    """Return what a judge was asked for the score of a grader, if that can be proven; no model is called.
+
+    Code of users is never run for it. The score is made again, which may take as long as it did. In a process that
+    interrupts work, it is limited like the grading of a conversation.
+
+    Raises:
+        NotFound: the conversation has no score of this name.
+        StoreError: the store cannot be read.
+    """
+    score = outcome.scores.get(grader)
+    if score is None:
+        raise NotFound("grader", grader, within="this conversation", known=outcome.scores)
+    try:
+        calls = await _proven(store, run, grading, outcome, score)
+    except _Unproven as reason:
+        return JudgeExchange(grader=grader, missing=str(reason))
+    return JudgeExchange(grader=grader, calls=calls)
+
+
+async def _proven(store: Store, run: Run, grading: Grading, outcome: Outcome, score: Score) -> list[JudgeCall]:
+    if score.state == "error":
+        raise _Unproven("this score is an error, and only usable answers are stored")
+    suite, name = _suite(run, grading), score.name
+    written = suite.spec.graders.get(name)
+    if written is None:
+        raise _Unproven("the record of this run does not say how this grader was configured")
+    _check_no_code(written)
+    sample = _sample(outcome)
+    problem = ""
+    for spec in _with_judges(written, score):
+        kept = _Kept(store, grading.created_at, score.usage)
+        graders = {**suite.spec.graders, name: spec}
+        chosen = replace(suite, spec=suite.spec.model_copy(update={"graders": graders}))
+        problem = await _problem(kept, chosen, outcome, sample, score, grading.fingerprints.get(name))
+        if not problem:
+            return kept.calls
+    if run.options.get("cache") is False:
+        problem = f"the replies of judges were not kept: the run was started with --no-cache ({problem})"
+    raise _Unproven(problem)
+
+
+async def _problem(
+    kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score: Score, known_as: str | None
+) -> str:
+    """Make a score again and return why what was asked is not proven, empty where it is."""
+    try:
+        grader = _grader(suite, score.name, sample, kept)
+    except UsageError as error:
+        return f"the grader cannot be recreated: {error}"
+    if not (grader.judged or grader.verdicts_on):
+        return NO_JUDGE
+    talk, trial = outcome.attempt.trajectory, outcome.attempt.key.trial
+    with conversation_work():
+        again = await replace(grader, score=kept.following(grader.score, talk)).grade(sample, talk, trial)
+    if not kept.calls:
+        return NO_JUDGE
+    if _decided(again) == _decided(score):
+        return ""
+    if all(call.text is not None for call in kept.calls):
+        return "the cached reply gives a different score, so this score came from another reply"
+    if known_as not in (None, grader.fingerprint):
+        return "the grader has changed: its prompt, its options, its judge or vivavoce"
+    return "the reply is not cached: runs with --no-cache do not cache replies, and others may have been deleted"
+
+
+def _decided(score: Score) -> object:
+    """Return what a score says, in the whole and of each turn."""
+    turns = [(turn.turn, turn.state, turn.value, turn.raw, turn.reason) for turn in score.turns or ()]
+    return score.state, score.value, score.raw, score.reason, turns
+
+
+def _suite(run: Run, grading: Grading) -> Suite:
+    """Return the suite of a set of scores, from its own record."""
+    document = Described(grading.spec)
+    try:
+        spec = SuiteSpec.model_validate(filled(document))
+    except (ValidationError, UsageError) as error:
+        raise _Unproven("the record of this run has no readable suite") from error
+    return Suite(spec, document, Path(run.base), str(run.options.get("suite", "")))
+
+
+def _check_no_code(spec: AnyGraderSpec) -> None:
+    """Check that building a grader runs no code of a user and opens no connection."""
+    if isinstance(spec, RuleGraderSpec | RecordingGraderSpec):
+        raise _Unproven(NO_JUDGE)
+    named = [spec.extractor]
+    if isinstance(spec, FunctionGraderSpec):
+        named.append(spec.function)
+    else:
+        named += [spec.model, spec.confirm and spec.confirm.model]
+        named += [spec.cascade.model, spec.cascade.metric] if spec.cascade else []
+    if isinstance(spec, MetricGraderSpec):
+        named.append(spec.metric)
+        if reaches_out(spec.config) == "embedder":
+            raise _Unproven("this grader also uses an embedding model, whose answers are not stored")
+    code = next((one for one in named if one is not None and is_file_reference(one)), None)
+    if code is not None:
+        raise _Unproven(f"{code} decides it, and pages never run code")
+
+
+def _with_judges(spec: AnyGraderSpec, score: Score) -> Iterator[AnyGraderSpec]:
+    """Yield a grader as it may have been made: where it names no judge, first with the one that the score names."""
+    judge = score.settings.get("model")
+    if isinstance(spec, FunctionGraderSpec) and spec.function == EXPECT:
+        spec = MetricGraderSpec(kind="metric", metric=EXPECT)
+    if isinstance(spec, MetricGraderSpec) and spec.model is None and isinstance(judge, str):
+        yield spec.model_copy(update={"model": judge})
+    yield spec
+
+
+def _sample(outcome: Outcome) -> Sample:
+    try:
+        return sample_of(outcome.attempt, {})
+    except UsageError as error:
+        raise _Unproven("the row of this conversation can no longer be read") from error
+
+
+def _grader(suite: Suite, name: str, sample: Sample, kept: _Kept) -> Grader:
+    """Return a grader whose judges give the replies that are kept.
+
+    Raises:
+        UsageError: it cannot be made from what is stored and from the files that it names.
+    """
+    assertions = Assertions()
+    assertions.check(sample)
+    variables = frozenset(sample.rubric_vars)
+    rows = SampleCount(1, sample.turn_count, int(sample.per_turn), 0, rubric_vars=variables)
+    return Builder(suite, kept.model, rows, asked=assertions.asked).grader(name)
+
+
+class _Kept:
+    """The replies that a store has kept; `calls` are the questions that were asked of them."""
+
+    next_step = ""
+    of_any_model = False
+
+    def __init__(self, store: Store, made_at: float, used: Usage | None) -> None:
+        self.calls: list[JudgeCall] = []
+        self._store = store
+        self._made_at = made_at
+        self._all_cached = used is not None and not used.calls and used.cached_calls > 0
+        self._turn: int | None = None
+
+    def model(self, judge: str | Model, spec: JudgeSpec) -> Model:
+        """Return a judge that has only what is kept of it."""
+        del spec
+        if isinstance(judge, str):
+            return _Witness(OfflineModel(model_name(judge), identity=model_identity(judge)), self)
+        return _Witness(OfflineModel(judge.name, getattr(judge, "settings", None), identity_of(judge)), self)
+
+    def following(self, score: ScoreCase, talk: Trajectory) -> ScoreCase:
+        """Return a scoring function that notes which turn it is given, where it is given one by one."""
+        of_turns = {id(turn.messages): turn.index for turn in talk.turns}
+
+        def scored(case: Case) -> Awaitable[Score] | Score:
+            self._turn = of_turns.get(id(case.view.turns[0])) if len(case.view.turns) == 1 else None
+            return score(case)
+
+        return scored
+
+    def note(self, asked: OfflineModel, request: Request) -> None:
+        """Note a question, with its reply if there is one."""
+        stored = self._store.reply(reply_key(asked.identity, asked.settings, request))
+        subject, turn = request.subject, self._turn
+        call = JudgeCall(
+            model=asked.name,
+            first_turn=subject.first_turn if subject and turn is None else turn,
+            last_turn=subject.last_turn if subject and turn is None else turn,
+            trial=request.trial,
+            messages=list(request.messages),
+            answer_schema=None if request.schema is None else dict(wire_schema(request.schema)),
+            settings={**asked.settings, **request.settings},
+        )
+        self.calls.append(call)
+        if stored is not None:
+            self.calls[-1] = self._answered(call, stored)
+
+    def _answered(self, call: JudgeCall, stored: StoredReply) -> JudgeCall:
+        try:
+            reply, repair = decode_reply(stored.reply), decode_repair(stored.reply)
+        except ValueError as error:
+            raise StoreError(f"a cached reply of {call.model} is damaged: {error}") from error
+        found = {
+            "text": reply.text,
+            "parsed": reply.parsed,
+            "tool_calls": list(reply.tool_calls),
+            "usage": reply.usage,
+            "applied": dict(reply.applied),
+            "repair": repair,
+            "asked_at": stored.created_at,
+            "cached": self._all_cached or stored.created_at < self._made_at,
+        }
+        return call.model_copy(update=found)
+
+    def get(self, key: str) -> str | None:
+        """Return the reply of a key, None where there is none."""
+        stored = self._store.reply(key)
+        return None if stored is None else stored.reply
+
+    async def put(self, reply: StoredReply) -> None:
+        """Do nothing: a model that is never asked has no new replies."""
+
+    def reject(self, key: str) -> None:
+        """Do nothing: what is kept stays as it is."""
+
+
+class _Witness:
+    """A judge that answers from what is kept, and has each question noted."""
+
+    def __init__(self, asked: OfflineModel, kept: _Kept) -> None:
+        self.name, self.identity, self.settings = asked.name, asked.identity, asked.settings
+        self._asked, self._kept = asked, kept
+        self._answers = CachedModel(asked, kept, offline=True)
+
+    async def complete(self, request: Request) -> ModelReply:
+        """Answer as it did.
+
+        Raises:
+            ModelFault: no reply is kept.
+            StoreError: the store cannot be read.
+        """
+        self._kept.note(self._asked, request)
+        return await self._answers.complete(request)
+
+    async def close(self) -> None:
+        """Do nothing."""
