@@ -1,4 +1,4 @@
-"""`viva judge batches`: what is with batch services, and an end to it."""
+"""`viva judge batches`: list or cancel pending batch jobs."""
 
 from __future__ import annotations
 
