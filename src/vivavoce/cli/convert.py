@@ -16,8 +16,7 @@ from vivavoce.exchange.conversion import Conversion, How, NothingRead, convert, 
 from vivavoce.exchange.format import NATIVE, Loss, format_named
 from vivavoce.exchange.suites import SUITE, translate, yaml_text
 from vivavoce.files.whole_file import whole_file
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.text import count, strict_json
 
 _STEP = 500
 """After this many conversations the number on the terminal goes on."""

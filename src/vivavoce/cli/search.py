@@ -9,7 +9,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.records.score import conversation_label, to_number
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.safe_text import safe
 from vivavoce.store.search.query import parse_query
 from vivavoce.store.search.search import Hit

@@ -15,8 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from vivavoce.cli.output import StoreOption, confirm, notes, out, print_json, store_of
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.text import count, strict_json
 from vivavoce.settings import user_name
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.maintenance.backup import backup_path, backup_store, check_backup, restore_store

@@ -11,14 +11,14 @@ from vivavoce.records.details import by_role
 from vivavoce.records.run import breach_name, verified_breaches
 from vivavoce.records.score import Score, to_number, turn_label
 from vivavoce.records.trajectory import Step, Test
-from vivavoce.report.best_target import target_names
-from vivavoce.report.finding import findings, score_text
+from vivavoce.report.details import target_names
 from vivavoce.report.text import Labelled, count, one_line
+from vivavoce.report.verdict import findings, score_text
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 
 if TYPE_CHECKING:
-    from vivavoce.report.comparison import TargetComparison
+    from vivavoce.report.comparison.comparison import TargetComparison
 
 
 class Spoiled(Protocol):

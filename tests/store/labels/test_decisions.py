@@ -7,8 +7,8 @@ import pytest
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Decision, HumanVerdict, Label
 from vivavoce.records.run import AttemptKey
+from vivavoce.report.label_agreement import agreement_of_all
 from vivavoce.store.labels.labels import LabelPlace
-from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 from .. import cases

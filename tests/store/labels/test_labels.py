@@ -13,8 +13,8 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Decision, HumanVerdict, Label
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score, failed, skipped
+from vivavoce.report.label_agreement import agreement_of_all
 from vivavoce.store.labels.labels import LabelPlace, Paired, agreement_with, now_label, truth_of
-from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 from .. import cases

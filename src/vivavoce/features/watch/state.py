@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Reason, Verdict
-from vivavoce.report.reasons import reason_text
 from vivavoce.report.text import count
+from vivavoce.report.verdict import reason_text
 from vivavoce.run.summary import GraderSummary
 from vivavoce.stats.intervals import share_interval
 from vivavoce.store.browse.listing import SampleEntry

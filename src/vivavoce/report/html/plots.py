@@ -13,11 +13,10 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.details import MeasurementSummary
 from vivavoce.records.run import Status, Verdict
-from vivavoce.report.changes import Change
+from vivavoce.report.comparison.changes import Change
 from vivavoce.report.details import measured_text
 from vivavoce.report.html.score_notes import WORDS
-from vivavoce.report.html.wording import clock, score
-from vivavoce.report.text import one_line
+from vivavoce.report.text import clock, one_line, score
 from vivavoce.store.browse.status import SampleStatus
 
 STEP = 15

@@ -12,8 +12,8 @@ from vivavoce.records.score import Finding as ScoreFinding
 from vivavoce.records.trajectory import Test
 from vivavoce.report.details import score_number
 from vivavoce.report.html.evidence import Quote, Register
-from vivavoce.report.html.wording import indented
 from vivavoce.report.tester import verdict_title
+from vivavoce.report.text import indented
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, status_of
 

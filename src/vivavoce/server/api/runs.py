@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
-from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.verdict import finding
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import CountedSamples, RunReport
