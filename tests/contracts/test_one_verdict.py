@@ -31,7 +31,7 @@ from vivavoce.report.markdown import write_markdown
 from vivavoce.report.tables import write_csv
 from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import GraderSummary, RunResult, Summary
-from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
+from vivavoce.store.runs.rows import SampleStatus, status_of, worst_of
 from vivavoce.suites.opening import run_suite
 
 SUITE = """\

@@ -32,8 +32,7 @@ from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import run_report
-from vivavoce.report.tester import Spoiled
-from vivavoce.report.verdict import finding, reason_text
+from vivavoce.report.verdict import Spoiled, finding, reason_text
 from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import GraderSummary, Summary, summarise
 from vivavoce.run.tallies import tally

@@ -18,9 +18,9 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.text import count, strict_json
 from vivavoce.settings import user_name
 from vivavoce.store.database.address import Place, is_postgresql, path_of
-from vivavoce.store.maintenance.backup import backup_path, backup_store, check_backup, restore_store
 from vivavoce.store.maintenance.copying import Copied
-from vivavoce.store.maintenance.migrating import StoreInUse, check_unused, migrate_store, migration_plan
+from vivavoce.store.maintenance.maintenance import backup_path, backup_store, check_backup, restore_store
+from vivavoce.store.maintenance.migration import StoreInUse, check_unused, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}

@@ -14,7 +14,7 @@ from vivavoce.errors import UsageError
 from vivavoce.report.text import strict_json
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name
-from vivavoce.store.access.tokens import Role, Token
+from vivavoce.store.access import Role, Token
 from vivavoce.store.store import Store
 
 

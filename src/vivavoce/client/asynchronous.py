@@ -41,7 +41,7 @@ from vivavoce.server.replies import (
     SearchPage,
 )
 from vivavoce.signatures import shows_options
-from vivavoce.store.access.audit import AuditEntry, AuditPage
+from vivavoce.store.audit import AuditEntry, AuditPage
 from vivavoce.store.browse.listing import (
     GradedTurn,
     LabelPage,

@@ -27,7 +27,7 @@ from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import CapturedRow, Health, MetricLine, RunReport, SearchHit
 from vivavoce.signatures import shows_options
-from vivavoce.store.access.audit import AuditEntry
+from vivavoce.store.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
 from vivavoce.store.search.search import Kind as SearchKind
 

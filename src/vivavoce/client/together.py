@@ -17,8 +17,7 @@ from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabe
 from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
-from vivavoce.store.labels.drawing import Selection
-from vivavoce.store.labels.queues import AssignedQueue
+from vivavoce.store.queues import AssignedQueue, Selection
 from vivavoce.store.views import View
 from vivavoce.store.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 

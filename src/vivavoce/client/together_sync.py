@@ -15,7 +15,7 @@ from vivavoce.pacing.loops import LoopThread
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
-from vivavoce.store.labels.queues import AssignedQueue
+from vivavoce.store.queues import AssignedQueue
 from vivavoce.store.views import View
 from vivavoce.store.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 

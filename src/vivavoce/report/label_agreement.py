@@ -25,8 +25,7 @@ from vivavoce.report.terminal import number
 from vivavoce.safe_text import safe
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.raters import Counts, Ratings, counts_of, fleiss, krippendorff, krippendorff_interval, ratings_at
-from vivavoce.store.labels.decisions import decided
-from vivavoce.store.labels.labels import LISTED, Paired, agreement_with
+from vivavoce.store.labels import LISTED, Paired, agreement_with, decided
 
 
 def agreement_of_all(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> LabelAgreement:

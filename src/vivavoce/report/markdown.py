@@ -37,9 +37,8 @@ from vivavoce.report.details import (
 )
 from vivavoce.report.graded_run import GradedRun, partial_note, show_command
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
-from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.text import count, inert, one_line
-from vivavoce.report.verdict import breach_lines, corrected_lines, explained, finding, unverified_lines
+from vivavoce.report.verdict import breach_lines, corrected_lines, explained, finding, spoiled_lines, unverified_lines
 from vivavoce.report.worst_samples import Exchange, Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
 

@@ -28,9 +28,8 @@ from vivavoce.report.details import (
     who_failed,
 )
 from vivavoce.report.graded_run import show_command
-from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.text import Column, FittingTable, Labelled, count, one_line
-from vivavoce.report.verdict import breach_lines, corrected_lines, explained, failures, unverified_lines
+from vivavoce.report.verdict import breach_lines, corrected_lines, explained, failures, spoiled_lines, unverified_lines
 from vivavoce.report.worst_samples import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 from vivavoce.safe_text import safe

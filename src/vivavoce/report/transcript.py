@@ -34,7 +34,7 @@ from vivavoce.report.tester import after_turn, discarded_title, ending, judgemen
 from vivavoce.report.text import Labelled, clock, day, one_line
 from vivavoce.report.verdict import failed_steps, findings, score_text
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import status_of
+from vivavoce.store.runs.rows import status_of
 
 REWARD = "reward"
 """The name of the score that combines the others."""

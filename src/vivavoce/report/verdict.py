@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from rich.text import Text
 
@@ -563,3 +563,49 @@ def _chance(part: GraderSummary, whole: GraderSummary) -> float:
         return 1.0
     ways = sum(comb(marked, k) * comb(n - marked, drawn - k) for k in range(found, min(marked, drawn) + 1))
     return ways / comb(n, drawn)
+
+
+class Spoiled(Protocol):
+    """The rates of a grader, as a summary has them."""
+
+    @property
+    def tester_errors(self) -> int:
+        """How many conversations the tester spoiled."""
+        ...
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of the others that passes."""
+        ...
+
+    @property
+    def raw_pass_rate(self) -> float | None:
+        """The share if all that were spoiled had failed."""
+        ...
+
+    @property
+    def highest_pass_rate(self) -> float | None:
+        """The share if all that were spoiled had passed."""
+        ...
+
+
+def net_text(rates: Spoiled) -> str:
+    """Return what passes without the conversations that the tester spoiled, with its bounds; empty for none spoiled."""
+    if not rates.tester_errors:
+        return ""
+    they = "it" if rates.tester_errors == 1 else "all"
+    net = f"{_rate(rates.pass_rate)} pass net of {count(rates.tester_errors, 'tester error')}"
+    lowest, highest = _rate(rates.raw_pass_rate), _rate(rates.highest_pass_rate)
+    return f"{net}; {lowest} if {they} had failed (raw), {highest} if {they} had passed"
+
+
+def spoiled_lines(summary: Summary) -> Iterator[str]:
+    """Yield for each grader that misses scores because of the tester what passes without them, and the bounds."""
+    several = len(target_names(summary)) > 1
+    for grader in summary.graders:
+        if text := net_text(grader):
+            yield f"{safe(f'{grader.name} of {grader.target}' if several else grader.name)}: {text}"
+
+
+def _rate(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"

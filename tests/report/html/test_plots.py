@@ -21,7 +21,7 @@ from vivavoce.report.html.plots import (
     strip,
     trend_plot,
 )
-from vivavoce.store.browse.status import SampleStatus
+from vivavoce.store.runs.rows import SampleStatus
 
 SHARE = st.floats(0, 1)
 

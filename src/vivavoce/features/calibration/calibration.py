@@ -25,8 +25,8 @@ from vivavoce.stats.corrected import table_of
 from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.kappa import kappa, kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval
-from vivavoce.store.labels.calibrations import KeyedVerdict, new_calibration
-from vivavoce.store.labels.labels import Paired, Truth, truth_of
+from vivavoce.store.calibrations import KeyedVerdict, new_calibration
+from vivavoce.store.labels import Paired, Truth, truth_of
 from vivavoce.store.store import Store
 
 

@@ -15,7 +15,7 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.store.browse.listing import LabelPage
-from vivavoce.store.labels.labels import LabelPlace, now_label
+from vivavoce.store.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

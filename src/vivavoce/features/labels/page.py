@@ -40,8 +40,8 @@ from vivavoce.server.pages.links import FirstTurn, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.labels.labels import LabelPlace, agreement_with, now_label
-from vivavoce.store.labels.queues import AssignedQueue, PersonProgress
+from vivavoce.store.labels import LabelPlace, agreement_with, now_label
+from vivavoce.store.queues import AssignedQueue, PersonProgress
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

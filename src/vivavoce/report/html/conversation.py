@@ -38,7 +38,7 @@ from vivavoce.report.tester import discarded_title, measured
 from vivavoce.report.text import one_line, span
 from vivavoce.report.transcript import REWARD, Cause, causes
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import SampleStatus, worst_of
+from vivavoce.store.runs.rows import SampleStatus, worst_of
 
 Found = tuple[JsonValue] | None
 """A value alone in a tuple, None where there is none."""

@@ -13,7 +13,7 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.html.content.message import LONGEST
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
-from vivavoce.store.browse.status import RANK, SampleStatus
+from vivavoce.store.runs.rows import RANK, SampleStatus
 
 SHOWN = 100
 """Turns that are shown together, at most."""

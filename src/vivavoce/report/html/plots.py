@@ -17,7 +17,7 @@ from vivavoce.report.comparison.changes import Change
 from vivavoce.report.details import measured_text
 from vivavoce.report.html.score_notes import WORDS
 from vivavoce.report.text import clock, one_line, score
-from vivavoce.store.browse.status import SampleStatus
+from vivavoce.store.runs.rows import SampleStatus
 
 STEP = 15
 """Pixels that a turn takes in a strip."""

@@ -16,8 +16,8 @@ from vivavoce.records.score import conversation_label, to_number
 from vivavoce.report import text
 from vivavoce.report.details import judged_text, mean_text, range_text, score_number
 from vivavoce.report.html.score_notes import WORDS
-from vivavoce.report.tester import net_text
 from vivavoce.report.text import one_line
+from vivavoce.report.verdict import net_text
 from vivavoce.safe_text import safe
 
 FOLDER = Path(__file__).parent

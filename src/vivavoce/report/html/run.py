@@ -29,7 +29,6 @@ from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import State
 from vivavoce.report.matrix import Cell, cell_text, figures, matrix_of
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line
-from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.text import score, span
 from vivavoce.report.verdict import (
     breach_lines,
@@ -38,6 +37,7 @@ from vivavoce.report.verdict import (
     gate_of,
     headline,
     reason_text,
+    spoiled_lines,
     unverified_lines,
 )
 from vivavoce.run.summary import GraderSummary, Summary

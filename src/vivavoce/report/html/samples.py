@@ -18,7 +18,7 @@ from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.filter import NUMBERS
 from vivavoce.store.browse.listing import SampleEntry, ScoreEntry, TurnScore
-from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
+from vivavoce.store.runs.rows import SampleStatus, status_of, worst_of
 
 GRADERS = 3
 """Graders that have a column of their own where none was chosen."""

@@ -30,7 +30,7 @@ from vivavoce.report.html.score_notes import ScoreNote, State
 from vivavoce.report.text import indented, one_line, span
 from vivavoce.report.transcript import about, asked_text, facts, replied_text, words_of, words_of_parts
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import worst_of
+from vivavoce.store.runs.rows import worst_of
 
 MOST = 300
 """Messages and calls of one turn that a page shows, besides those with evidence."""

@@ -17,10 +17,9 @@ from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.server.requested_metrics import check_grader, check_graders
 from vivavoce.server.users import user_of
-from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
-from vivavoce.store.browse.filter import parse_filter
+from vivavoce.store.browse.filter import ListedVerdict, RunFilter, parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
-from vivavoce.store.labels.labels import LabelPlace
+from vivavoce.store.labels import LabelPlace
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 

@@ -28,7 +28,7 @@ from vivavoce.server.requested_metrics import check_graders
 from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import parse_filter
-from vivavoce.store.browse.status import RANK, SampleStatus
+from vivavoce.store.runs.rows import RANK, SampleStatus
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -21,7 +21,7 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
-from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
+from vivavoce.store.browse.filter import ListedVerdict, RunFilter
 from vivavoce.store.browse.listing import Headline, RunEntry
 from vivavoce.store.store import Store
 

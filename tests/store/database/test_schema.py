@@ -4,10 +4,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import insert, select
 
-from vivavoce.store.browse.status import StatusRow
 from vivavoce.store.database import schema
-from vivavoce.store.database.text import Text, storable
-from vivavoce.store.runs.rows import AttemptCells, ScoreCells, TurnCells
+from vivavoce.store.database.schema import Text, storable
+from vivavoce.store.runs.rows import AttemptCells, ScoreCells, StatusRow, TurnCells
 from vivavoce.store.store import Store
 
 HOSTILE = "a\ud800b\0 ü"

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from sqlalchemy import Connection, insert, select
 
-from vivavoce.store.browse.conditions import encode_cursor, read_place
+from vivavoce.store.browse.filter import encode_cursor, read_place
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import Database, values_of
-from vivavoce.store.database.schema import audit
-from vivavoce.store.database.text import json_text
+from vivavoce.store.database.schema import audit, json_text
 
 
 class AuditEntry(Listed):

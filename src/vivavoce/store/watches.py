@@ -11,12 +11,19 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, s
 
 from vivavoce.records.run import WATCHED, AttemptKey, ScoreRow
 from vivavoce.records.score import State
-from vivavoce.store.browse.status import SampleStatus
 from vivavoce.store.database.database import Database, values_of
-from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, watch_hours, watches
-from vivavoce.store.database.text import json_text
+from vivavoce.store.database.schema import (
+    attempts,
+    gradings,
+    json_text,
+    runs,
+    sample_index,
+    scores,
+    watch_hours,
+    watches,
+)
 from vivavoce.store.runs.naming import first_id_at
-from vivavoce.store.runs.serialization import measured_in
+from vivavoce.store.runs.rows import SampleStatus, measured_in
 
 AT_ONCE = 2000
 """Rows in memory at a time."""

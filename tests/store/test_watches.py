@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from store.cases import BROKEN
 from vivavoce.records.score import failed
-from vivavoce.store.browse.watches import WatchedRun, WatchRow
 from vivavoce.store.store import Store
+from vivavoce.store.watches import WatchedRun, WatchRow
 from watch_cases import HOUR, bad, good, judge
-
-from ..cases import BROKEN
 
 NOON = 1_800_000_000 // HOUR * HOUR
 

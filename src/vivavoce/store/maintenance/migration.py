@@ -13,8 +13,8 @@ from sqlalchemy import Engine, text
 from vivavoce.errors import StoreError
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.database.database import plain_errors, reach
-from vivavoce.store.database.migrations import steps_after
-from vivavoce.store.database.upgrade import migrate_database, schema_version
+from vivavoce.store.database.migrations import run_steps, steps_after
+from vivavoce.store.database.upgrade import changing_schema, schema_version
 
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
@@ -68,7 +68,20 @@ def migrate_store(address: str) -> None:
     place = Place(address)
     check_unused(place)
     with _engine(place) as engine:
-        migrate_database(engine, place)
+        _run_missing_steps(engine, place)
+
+
+def _run_missing_steps(engine: Engine, place: str) -> None:
+    """Run the migrations that the database lacks, all or none.
+
+    Raises:
+        UsageError: the database belongs to another program.
+        StoreError: the database belongs to a newer vivavoce, or may not be changed.
+    """
+    with engine.connect() as connection, changing_schema(connection, place):
+        version = schema_version(connection, place)
+        if version is not None:
+            run_steps(connection, steps_after(version))
 
 
 def check_unused(place: Place) -> None:

@@ -4,15 +4,14 @@ import asyncio
 
 import pytest
 
+from store import cases
+from store.cases import FINGERPRINTS, GRADING, RUN
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Decision, HumanVerdict, Label
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.label_agreement import agreement_of_all
-from vivavoce.store.labels.labels import LabelPlace
+from vivavoce.store.labels import LabelPlace
 from vivavoce.store.store import Store
-
-from .. import cases
-from ..cases import FINGERPRINTS, GRADING, RUN
 
 
 async def fill(store: Store) -> None:

@@ -13,13 +13,13 @@ from sqlalchemy import Connection, Select, insert, select
 from vivavoce.errors import NotFound
 from vivavoce.records.label import Calibration, LabelSource
 from vivavoce.records.run import Drawn, Grading
-from vivavoce.store.access.audit import note
+from vivavoce.store.audit import note
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, calibrations, runs, scores
-from vivavoce.store.runs.serialization import drawn_of
+from vivavoce.store.runs.rows import drawn_of
 
 if TYPE_CHECKING:
-    from vivavoce.store.labels.labels import Truth
+    from vivavoce.store.labels import Truth
 
 
 class KeyedVerdict(NamedTuple):

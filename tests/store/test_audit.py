@@ -5,7 +5,7 @@ import time
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.store.access.audit import note
+from vivavoce.store.audit import note
 from vivavoce.store.store import Store
 
 

@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from store import cases
+from store.cases import BROKEN, FINGERPRINTS, GRADING, RUN
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Decision, HumanVerdict, Label
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.label_agreement import agreement_of_all
-from vivavoce.store.labels.labels import LabelPlace, Paired, agreement_with, now_label, truth_of
+from vivavoce.store.labels import LabelPlace, Paired, agreement_with, now_label, truth_of
 from vivavoce.store.store import Store
-
-from .. import cases
-from ..cases import BROKEN, FINGERPRINTS, GRADING, RUN
 
 KEY = AttemptKey("sample-1", "bot", 0)
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
+from store import cases
+from store.cases import FINGERPRINTS, GRADING, RUN, outcome
+from store.test_labels import quiet
 from vivavoce.errors import NotFound
 from vivavoce.records.label import LabelledVerdict
-from vivavoce.store.labels.calibrations import new_calibration
-from vivavoce.store.labels.labels import Truth
+from vivavoce.store.calibrations import new_calibration
+from vivavoce.store.labels import Truth
 from vivavoce.store.store import Store
-
-from .. import cases
-from ..cases import FINGERPRINTS, GRADING, RUN, outcome
-from .test_labels import quiet
 
 
 @pytest.fixture
