@@ -57,7 +57,7 @@ def kept(store: Store, name: str, passed: int, **more: Any) -> None:
 
 @pytest.fixture
 def labelled(tmp_path: Path) -> Iterator[Store]:
-    """A labelled with two runs of one judge: the first was calibrated, on forty of its fifty conversations."""
+    """A store with two runs of one judge: the first was calibrated, on forty of its fifty conversations."""
     with Store.open(str(tmp_path / "x.db")) as labelled:
         kept(labelled, "run-1", 30)
         kept(labelled, "run-2", 35, at=2000.0)
@@ -98,7 +98,7 @@ def test_every_reader_says_the_same(labelled: Store, viva: Viva, name: str, meth
     assert f"{found.raw:.1%} pass by the judge, {found.value:.1%} corrected" in said
     summary = one.summary()
     assert list(corrected_lines(summary, name)) == [f"goal: {said}"]
-    assert said in " ".join(viva("show", name, "--labelled", labelled.place).stdout.split())
+    assert said in " ".join(viva("show", name, "--store", labelled.place).stdout.split())
     assert f"`goal: {said}`" in written(write_markdown, one)
     (mine,) = json.loads(written(write_json, one))["summary"]["graders"]
     assert CorrectedRate.model_validate(mine["corrected"]) == found
