@@ -23,7 +23,7 @@ from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.paired import difference_of
 from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.stats.raters import counts_of, krippendorff, krippendorff_interval
-from vivavoce.store.labels.drawing import Verdict, weighted
+from vivavoce.store.queues import Verdict, weighted
 
 SETS = 2000
 ASKED = 0.93, 0.97

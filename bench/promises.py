@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vivavoce.records.run import Verdict
-from vivavoce.report.compare import loss_of
-from vivavoce.report.comparison import Comparison, GraderComparison, Side, TargetComparison
-from vivavoce.report.worse import Tolerance, ruled
+from vivavoce.report.comparison.comparison import Comparison, GraderComparison, Side, TargetComparison
+from vivavoce.report.comparison.pairing import loss_of
+from vivavoce.report.comparison.regressions import Tolerance, ruled
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.bounded_mean import bounded_mean
 from vivavoce.stats.groups import RATE, Cell, Sample, adjusted, group_differences

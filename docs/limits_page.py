@@ -150,9 +150,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.app", "REPLAYS_FOR_USER", "streams", "the same of one user", _WAITS),
         Limit("features.clusters.cache", "SEARCHES", "runs", "searches for clusters at a time", _WAITS),
         Limit("features.clusters.cache", "SEARCHES_FOR_USER", "runs", "the same of one user", _WAITS),
-        Limit(
-            "store.access.sessions", "MAX_OF_TOKEN", "sessions", "sessions of a token", "the one unused longest ends"
-        ),
+        Limit("store.access", "MAX_OF_TOKEN", "sessions", "sessions of a token", "the one unused longest ends"),
         Limit("store.jobs", "KEPT_BYTES", "bytes", "kept events of a job", "the oldest are dropped"),
         Limit(
             "server.processes",

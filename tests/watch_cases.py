@@ -15,9 +15,9 @@ from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import WATCHED, Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.runs import naming
 from vivavoce.store.store import Store
+from vivavoce.store.watches import WatchRow
 
 HOUR = 3600
 

@@ -22,7 +22,7 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.store.labels.queues import QueuePlan
+from vivavoce.store.queues import QueuePlan
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 from watch_cases import HOUR, alert, figures, spending, told

@@ -26,7 +26,7 @@ from vivavoce.metrics import FunctionMetric, evaluate_test_result
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.report.export import export
-from vivavoce.store.labels.labels import LabelPlace, now_label
+from vivavoce.store.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import run_suite
 

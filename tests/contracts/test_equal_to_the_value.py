@@ -20,16 +20,15 @@ from server.live import get, serving
 from vivavoce.cli.main import main
 from vivavoce.client import Client
 from vivavoce.comparing.thresholds import SIGNS, Operator
-from vivavoce.report.finding import finding
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import run_report
-from vivavoce.report.worst import worst
+from vivavoce.report.verdict import explained, finding
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import run_suite

@@ -55,7 +55,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import MAX_BYTES, Task, TooMuchWork, call, job_bytes
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.users import User
-from vivavoce.store.access.tokens import digest_of
+from vivavoce.store.access import digest_of
 from vivavoce.store.jobs import USER_MARK_CHARS, Claimant, JobRow, marked_request
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import run_suite
@@ -783,7 +783,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.app.REPLAYS_FOR_USER": (shared(replays, of_user=True),),
     "features.clusters.cache.SEARCHES": (shared(searches, of_user=False),),
     "features.clusters.cache.SEARCHES_FOR_USER": (shared(searches, of_user=True),),
-    "store.access.sessions.MAX_OF_TOKEN": (open_sessions,),
+    "store.access.MAX_OF_TOKEN": (open_sessions,),
     "store.jobs.KEPT_BYTES": (lambda _, size: kept_events(size),),
     "server.processes.SUITE_MEMORY_SHARE": (lambda _, share: of_suite(share),),
     "server.job_work.MAX_AT_ONCE_FOR_USER": (claimed,),

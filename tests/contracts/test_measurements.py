@@ -34,20 +34,20 @@ from vivavoce.features.trends.trends import trend
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
-from vivavoce.report.baseline import read_baseline, write_baseline
-from vivavoce.report.compare import compare
-from vivavoce.report.comparison import Comparison
-from vivavoce.report.finding import finding, headline, listed_finding
+from vivavoce.report.comparison.comparison import Comparison
+from vivavoce.report.comparison.pairing import compare
+from vivavoce.report.comparison.regressions import Tolerance, ruled
+from vivavoce.report.comparison.sides import read_baseline, write_baseline
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json, write_jsonl
 from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_files import sample_result
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.matrix import cell_text, matrix_of
-from vivavoce.report.rows import write_csv
+from vivavoce.report.tables import write_csv
 from vivavoce.report.terminal import run_report
-from vivavoce.report.worse import Tolerance, ruled
-from vivavoce.report.worst import worst
+from vivavoce.report.verdict import finding, headline, listed_finding
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, RunResult
 from vivavoce.store.store import Store

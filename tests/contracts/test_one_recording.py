@@ -27,7 +27,7 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import run_report
 from vivavoce.report.transcript import conversation
-from vivavoce.report.worst import worst
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import run_suite

@@ -16,10 +16,10 @@ from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.features.compare.several import SeveralComparisons, markdown_several, several
 from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Verdict
-from vivavoce.report.compare import compare
-from vivavoce.report.comparison import Comparison
+from vivavoce.report.comparison.comparison import Comparison
+from vivavoce.report.comparison.pairing import compare
+from vivavoce.report.comparison.regressions import Tolerance, reason_lines, ruled, ruling_lines
 from vivavoce.report.html.notebook import comparison_html
-from vivavoce.report.worse import Tolerance, reason_lines, ruled, ruling_lines
 from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 

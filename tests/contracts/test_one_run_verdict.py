@@ -22,13 +22,13 @@ from server.live import get, serving
 from vivavoce.cli.options import InParts
 from vivavoce.cli.part_runs import run_in_parts
 from vivavoce.records.run import Reason
-from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import verdict_lines
+from vivavoce.report.verdict import headline_failed, listed_finding
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store

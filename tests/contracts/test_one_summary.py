@@ -24,9 +24,9 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import run_report
-from vivavoce.report.worst import worst
+from vivavoce.report.verdict import explained
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import run_suite

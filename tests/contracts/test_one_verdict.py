@@ -18,7 +18,7 @@ import pytest
 from server.live import get, serving
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
-from vivavoce.report.compare import compare
+from vivavoce.report.comparison.pairing import compare
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
@@ -28,10 +28,10 @@ from vivavoce.report.json_file import write_jsonl
 from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_files import sample_result
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.rows import write_csv
-from vivavoce.report.worst import worst
+from vivavoce.report.tables import write_csv
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import GraderSummary, RunResult, Summary
-from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
+from vivavoce.store.runs.rows import SampleStatus, status_of, worst_of
 from vivavoce.suites.experiment import run_suite
 
 SUITE = """\

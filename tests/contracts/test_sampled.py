@@ -26,18 +26,17 @@ from vivavoce.features.clusters.finding import find_clusters
 from vivavoce.features.compare.terminal import comparison
 from vivavoce.features.groups.report import cells, grouped
 from vivavoce.grading.scores import Population
-from vivavoce.report.baseline import write_baseline
-from vivavoce.report.compare import compare
+from vivavoce.report.comparison.pairing import compare
+from vivavoce.report.comparison.sides import write_baseline
 from vivavoce.report.details import estimate_text, judged_text, sampled_lines
-from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import run_report
-from vivavoce.report.worst import worst
+from vivavoce.report.verdict import explained, finding
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, RunResult
 from vivavoce.store.store import Store

@@ -24,9 +24,9 @@ from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_jsonl
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.rows import write_csv
+from vivavoce.report.tables import write_csv
 from vivavoce.report.transcript import conversation
-from vivavoce.report.worst import worst
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.experiment import run_suite

@@ -25,17 +25,15 @@ from vivavoce.features.groups.report import cells, grouped
 from vivavoce.grading.gates import SimpleGate, Threshold
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.score import TESTER_ERROR, Failure, failed
-from vivavoce.report.compare import compare
-from vivavoce.report.finding import finding
+from vivavoce.report.comparison.pairing import compare
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.reasons import reason_text
 from vivavoce.report.terminal import run_report
-from vivavoce.report.tester import Spoiled
-from vivavoce.report.worst import worst
+from vivavoce.report.verdict import Spoiled, finding, reason_text
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import GraderSummary, Summary, summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules

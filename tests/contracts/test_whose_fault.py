@@ -22,7 +22,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_files import error_of
-from vivavoce.report.rows import write_csv
+from vivavoce.report.tables import write_csv
 from vivavoce.report.transcript import conversation as in_terminal
 from vivavoce.run.summary import RunResult
 from vivavoce.suites.experiment import run_suite

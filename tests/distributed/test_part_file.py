@@ -15,8 +15,7 @@ from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import BREACH, TESTER_ERROR, Evidence, Failure, Finding, Score
-from vivavoce.store.runs.rows import Entry
-from vivavoce.store.runs.serialization import Encoder
+from vivavoce.store.runs.rows import Encoder, Entry
 
 ENCODER = Encoder("run-1", "run-1-g1", {"a": "f1", "b": "f2"})
 

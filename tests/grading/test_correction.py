@@ -10,7 +10,7 @@ from vivavoce.grading.correction import Correction, best_calibration, best_calib
 from vivavoce.grading.gates import SimpleGate, Threshold
 from vivavoce.grading.scores import Scores
 from vivavoce.records.label import Calibration, CalibrationNeed, LabelledVerdict
-from vivavoce.report.reasons import reason_text
+from vivavoce.report.verdict import reason_text
 from vivavoce.stats.corrected import Table, prediction_powered, rogan_gladen
 
 N = 100

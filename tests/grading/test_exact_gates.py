@@ -17,7 +17,7 @@ from vivavoce.comparing.thresholds import Operator
 from vivavoce.grading.gates import GateResult, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.scores import Scores
 from vivavoce.records.run import Aggregation, Reason
-from vivavoce.report.reasons import reason_text
+from vivavoce.report.verdict import reason_text
 
 TRUTH: Mapping[Operator, Callable[[Fraction, Fraction], bool]] = {
     "gt": operator.gt,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vivavoce.grading.gates import LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.scores import Scores
-from vivavoce.report.reasons import reason_text
+from vivavoce.report.verdict import reason_text
 
 
 def scores(*values: float, errors: int = 0, passed: Sequence[bool] | None = None) -> Scores:

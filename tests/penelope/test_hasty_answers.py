@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.report.again import errors_again
+from vivavoce.report.graded_run import errors_again
 from vivavoce.report.tester import judgements
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.reasons import explained
+from vivavoce.report.verdict import explained
 from vivavoce.store.store import Store
 
 from .cases import TIMEOUT, keep, outcome

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from vivavoce.records.run import AttemptKey, Reason, Verdict
 from vivavoce.report.terminal import PASSED_ADDED, run_report
-from vivavoce.report.worst import Worst, WorstSamples
+from vivavoce.report.worst_samples import Worst, WorstSamples
 from vivavoce.run.summary import GraderSummary, Summary
 
 EXACT = GraderSummary(name="exact", target="bot", scored=20, errors=0, skipped=0, samples=20, mean=0.5, low=0.4, high=1)

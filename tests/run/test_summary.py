@@ -7,7 +7,7 @@ from vivavoce.grading.gates import Gate, SimpleGate, Threshold
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.run import AttemptKey, ScoreRow, Verdict
 from vivavoce.records.score import State
-from vivavoce.report.reasons import explained
+from vivavoce.report.verdict import explained
 from vivavoce.run.summary import Summary, summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules

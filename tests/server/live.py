@@ -22,7 +22,7 @@ from vivavoce.server.authenticator import COOKIE
 from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.serving import Server
-from vivavoce.store.access.tokens import digest_of
+from vivavoce.store.access import digest_of
 from vivavoce.store.store import Store
 
 

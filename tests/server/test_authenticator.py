@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from vivavoce.server.authenticator import COOKIE, Authenticator
 from vivavoce.server.users import User
-from vivavoce.store.access.tokens import Role, digest_of
+from vivavoce.store.access import Role, digest_of
 from vivavoce.store.store import Store
 
 from .live import cookie_of, get, send, serving

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from vivavoce.server.access import SAFE_METHODS
 from vivavoce.server.app import routers
-from vivavoce.store.access.tokens import ROLES, Role
+from vivavoce.store.access import ROLES, Role
 from vivavoce.store.store import Store
 
 from .live import Reply, send, serving

@@ -20,7 +20,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.webhooks import Sender
-from vivavoce.store.labels.labels import LabelPlace, now_label
+from vivavoce.store.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
 from vivavoce.store.webhooks import LEASE, Delivery
 from vivavoce.wire import outward

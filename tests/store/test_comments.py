@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.access.tokens import NotYours
+from vivavoce.store.access import NotYours
 from vivavoce.store.store import Store
 
 from . import cases

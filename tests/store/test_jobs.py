@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vivavoce.store.database.fence import Fence, Fenced
+from vivavoce.store.database.database import Fence, Fenced
 from vivavoce.store.jobs import KEPT, Claimant, JobRow, marked_request, unmarked_request
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.store.access.tokens import NotYours
+from vivavoce.store.access import NotYours
 from vivavoce.store.store import Store
 
 

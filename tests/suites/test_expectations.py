@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.report.worst import worst
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.junit import write_junit
-from vivavoce.report.reasons import explained
+from vivavoce.report.verdict import explained, finding
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.report.reasons import explained
+from vivavoce.report.verdict import explained
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.run import head
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.reasons import breach_lines, explained
+from vivavoce.report.verdict import breach_lines, explained, finding
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.run.tallies import tally

@@ -15,7 +15,7 @@ from vivavoce.records.run import AttemptEnded, Event
 from vivavoce.report.details import detail_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.reasons import explained
+from vivavoce.report.verdict import explained
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult

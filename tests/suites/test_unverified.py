@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.report.reasons import explained, unverified_lines
+from vivavoce.report.verdict import explained, unverified_lines
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.experiment import run_suite
 

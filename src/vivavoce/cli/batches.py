@@ -12,9 +12,8 @@ from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.replies import Batch
-from vivavoce.report.again import continuing
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.graded_run import continuing
+from vivavoce.report.text import count, strict_json
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import cancel_batches

@@ -13,8 +13,7 @@ from rich.text import Text
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.models.cache import export_replies, import_replies
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import Column, FittingTable
+from vivavoce.report.text import Column, FittingTable, strict_json
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 

@@ -10,7 +10,7 @@ import typer
 from vivavoce.cli.options import ConversationArgument
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.report.capture import capture, find_conversation
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.samples.dataset_file import append_row
 from vivavoce.store.store import Store
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Literal
@@ -11,12 +11,15 @@ import typer
 
 from vivavoce.cli.output import existing, notes, out, print_json
 from vivavoce.errors import UsageError
-from vivavoce.report.differences import difference_lines, difference_markdown
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.markdown import code, table
+from vivavoce.report.text import count, one_line, strict_json
 from vivavoce.samples.dataset_file import (
+    MISSING,
     VERSION,
     Content,
+    Difference,
+    FieldChange,
+    RowKey,
     difference,
     keep_version,
     kept_versions,
@@ -111,3 +114,76 @@ def _sides(dataset: Path, named: Sequence[str]) -> tuple[Content, Content]:
 def _content(dataset: Path, name: str) -> Content:
     """Return a kept version of a dataset, or the content of another file."""
     return read_version(dataset, name) if VERSION.fullmatch(name) else read_content(existing(Path(name)))
+
+
+WIDTH = 200
+"""Characters of a value that are shown."""
+
+UNRELATED = "The two have no common rows: are these different datasets?"
+
+
+def difference_lines(found: Difference) -> Iterator[str]:
+    """Yield the difference row by row, field by field."""
+    yield f"{_head(found.a)} → {_head(found.b)}: {found.in_words()}"
+    if found.unrelated:
+        yield UNRELATED
+    for sign, keys, content in (("+", found.added, found.b), ("-", found.removed, found.a)):
+        yield from (f"{sign} {key}  {_row(content, key)}" for key in keys)
+    for change in found.changed:
+        yield f"~ {change.key}"
+        yield from (f"    {field.path}: {_change(field)}" for field in change.fields)
+
+
+def difference_markdown(found: Difference) -> str:
+    """Return the difference as Markdown; what people wrote is in code spans."""
+    return "\n".join([*_markdown(found), ""])
+
+
+def _markdown(found: Difference) -> Iterator[str]:
+    yield f"**{code(found.b.path.name)}: {found.b.version} after {found.a.version}**"
+    counts = [
+        *(f"{count(len(keys), 'row')} {what}" for keys, what in _kinds(found) if keys),
+        *(["the order of rows changed"] if found.moved else []),
+    ]
+    yield from ("", ", ".join(counts) or "No difference.")
+    if found.unrelated:
+        yield from ("", UNRELATED)
+    rows = [
+        *([code(str(key)), "added", "", code(_row(found.b, key), WIDTH)] for key in found.added),
+        *([code(str(key)), "removed", code(_row(found.a, key), WIDTH), ""] for key in found.removed),
+        *(
+            [code(str(change.key)), code(field.path), _span(field.before), _span(field.after)]
+            for change in found.changed
+            for field in change.fields
+        ),
+    ]
+    if rows:
+        yield ""
+        yield from table(["row", "what", "before", "after"], "llll", rows)
+
+
+def _kinds(found: Difference) -> Iterator[tuple[list[object], str]]:
+    yield list(found.added), "added"
+    yield list(found.removed), "removed"
+    yield list(found.changed), "changed"
+
+
+def _head(content: Content) -> str:
+    return f"{content.path.name} {content.version} ({count(len(content.rows), 'row')})"
+
+
+def _row(content: Content, key: RowKey) -> str:
+    row = {name: value for name, value in content.rows[key].items() if name not in ("id", "sample_id")}
+    return one_line(strict_json(row), WIDTH)
+
+
+def _change(field: FieldChange) -> str:
+    return f"{_value(field.before)} → {_value(field.after)}"
+
+
+def _value(value: object) -> str:
+    return "nothing" if value is MISSING else one_line(strict_json(value), WIDTH)
+
+
+def _span(value: object) -> str:
+    return "nothing" if value is MISSING else code(_value(value), WIDTH)

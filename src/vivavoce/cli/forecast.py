@@ -46,6 +46,6 @@ def print_forecast(found: Checked, place: str) -> None:
         notes().print(note, style="dim", soft_wrap=True)
     out().print(forecast_line(found.forecast))
     if is_postgresql(place) or path_of(place).exists():
-        expected_lines = lazy("vivavoce.cli.expected_use:expected_lines")
+        expected_lines = lazy("vivavoce.report.graded_run:expected_lines")
         for line in expected_lines(place, suite.spec.name, found.forecast.conversations):
             out().print(Text(safe(line), style="dim"))

@@ -10,9 +10,9 @@ import typer
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
-from vivavoce.report.again import errors_again
+from vivavoce.report.graded_run import errors_again
 from vivavoce.report.terminal import run_report
-from vivavoce.report.worst import worst
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import open_regrading

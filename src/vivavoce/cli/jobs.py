@@ -10,8 +10,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import Column, FittingTable
+from vivavoce.report.text import Column, FittingTable, strict_json
 from vivavoce.safe_text import safe
 from vivavoce.server.job import cancel_stored_job, current_record
 from vivavoce.server.job_record import JobRecord

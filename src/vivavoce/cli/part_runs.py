@@ -27,9 +27,9 @@ from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, is_address
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.details import dollars
-from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import STYLES, summary_table
 from vivavoce.report.text import count, one_line
+from vivavoce.report.verdict import explained
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import EXIT_CODES, Summary
 from vivavoce.run.workers import INTERRUPTED

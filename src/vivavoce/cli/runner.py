@@ -18,12 +18,11 @@ from vivavoce.errors import UsageError
 from vivavoce.lazy_names import lazy
 from vivavoce.records.run import Run
 from vivavoce.records.score import Usage
-from vivavoce.report.again import continuing, errors_again
-from vivavoce.report.best_target import target_names
-from vivavoce.report.graded_run import GradedRun, partial_note
+from vivavoce.report.details import target_names
+from vivavoce.report.graded_run import GradedRun, continuing, errors_again, partial_note
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import one_line
-from vivavoce.report.worst import worst
+from vivavoce.report.worst_samples import worst
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import EXIT_CODES, RunResult
@@ -35,9 +34,9 @@ from vivavoce.suites.experiment import changed_again, failed_again, reopen_run, 
 from vivavoce.suites.load import Suite, TargetChanges, load_suite, stored_suite
 
 if TYPE_CHECKING:
-    from vivavoce.report.baseline import Baseline
-    from vivavoce.report.comparison import Comparison
-    from vivavoce.report.worse import Tolerance
+    from vivavoce.report.comparison.comparison import Comparison
+    from vivavoce.report.comparison.regressions import Tolerance
+    from vivavoce.report.comparison.sides import Baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,10 @@ class Against:
             UsageError: the file is not a baseline, or no earlier run exists to be worse than.
         """
         if path is not None:
-            baseline: Baseline = lazy("vivavoce.report.baseline:read_baseline")(path)
-            tolerance: Tolerance = lazy("vivavoce.report.worse:Tolerance")(smallest_effect, fail_on_break)
+            baseline: Baseline = lazy("vivavoce.report.comparison.sides:read_baseline")(path)
+            tolerance: Tolerance = lazy("vivavoce.report.comparison.regressions:Tolerance")(
+                smallest_effect, fail_on_break
+            )
             return cls(path, baseline, tolerance)
         if fail_on_break or smallest_effect is not None:
             raise UsageError("--smallest-effect and --fail-on-break need --baseline FILE")
@@ -82,11 +83,11 @@ class Against:
         if result.stopped_by is not None:
             out().print(Text(f"not compared with {safe(str(self.path))}: the run is not complete", style="yellow"))
             return result.exit_code
-        compare = lazy("vivavoce.report.compare:compare")
+        compare = lazy("vivavoce.report.comparison.pairing:compare")
         compared = cast("Comparison", compare(store, self.baseline.side, result.grading, reasons=False))
-        found: Comparison = lazy("vivavoce.report.worse:ruled")(compared, self.tolerance)
+        found: Comparison = lazy("vivavoce.report.comparison.regressions:ruled")(compared, self.tolerance)
         assert found.ruling is not None
-        out().print(*lazy("vivavoce.report.worse:ruling_lines")(found.ruling), sep="\n")
+        out().print(*lazy("vivavoce.report.comparison.regressions:ruling_lines")(found.ruling), sep="\n")
         if "compare" in lazy("vivavoce.cli.main:commands")():
             command = ["viva", "compare", "--baseline", str(self.path), *self._tolerated, *options, result.run.id]
             out().print(Text(f"see what changed with: {safe(shlex.join(command))}", style="dim"))

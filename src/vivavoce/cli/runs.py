@@ -11,10 +11,8 @@ from rich.text import Text
 from vivavoce.cli.output import StoreOption, confirm, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.finding import listed_finding
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.tester import net_text
-from vivavoce.report.text import Column, FittingTable, count
+from vivavoce.report.text import Column, FittingTable, count, strict_json
+from vivavoce.report.verdict import listed_finding, net_text
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name
 from vivavoce.store.browse.listing import RunEntry

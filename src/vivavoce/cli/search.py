@@ -9,11 +9,10 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.records.score import conversation_label, to_number
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.safe_text import safe
-from vivavoce.store.search.query import parse_query
+from vivavoce.store.search.query import marked, parse_query
 from vivavoce.store.search.search import Hit
-from vivavoce.store.search.words import marked
 from vivavoce.store.store import Store
 
 _RUNS = 5

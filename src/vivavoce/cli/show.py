@@ -15,13 +15,11 @@ from vivavoce.plugins import lazy
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Usage
-from vivavoce.report.again import continuing, errors_again
-from vivavoce.report.best_target import target_names
-from vivavoce.report.graded_run import GradedRun, partial_note
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.details import target_names
+from vivavoce.report.graded_run import GradedRun, continuing, errors_again, partial_note
 from vivavoce.report.terminal import label, run_report
-from vivavoce.report.text import count
-from vivavoce.report.worst import worst
+from vivavoce.report.text import count, strict_json
+from vivavoce.report.worst_samples import worst
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
@@ -110,7 +108,7 @@ def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool
             continue
         console = out()
         console.print(_head(outcome), style="bold")
-        for line in lazy("vivavoce.report.causes:cause_lines")(outcome):
+        for line in lazy("vivavoce.report.transcript:cause_lines")(outcome):
             console.print(line)
         console.print(lazy("vivavoce.report.transcript:conversation")(outcome))
         for line in answers("conversation_report", store=store, run=run, key=outcome.attempt.key, options=place):
@@ -122,7 +120,7 @@ def _show_exchange(outcome: Outcome, found: JudgeExchange, as_json: bool) -> Non
         print_json(found.model_dump_json(indent=2))
         return
     out().print(_head(outcome), style="bold")
-    out().print(lazy("vivavoce.report.judge_calls:exchange_lines")(found))
+    out().print(lazy("vivavoce.report.transcript:exchange_lines")(found))
 
 
 def _some_ids(store: Store, grading: Grading) -> set[str]:

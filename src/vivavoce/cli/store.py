@@ -15,13 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from vivavoce.cli.output import StoreOption, confirm, notes, out, print_json, store_of
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.text import count, strict_json
 from vivavoce.settings import user_name
 from vivavoce.store.database.address import Place, is_postgresql, path_of
-from vivavoce.store.maintenance.backup import backup_path, backup_store, check_backup, restore_store
 from vivavoce.store.maintenance.copying import Copied
-from vivavoce.store.maintenance.migrating import StoreInUse, check_unused, migrate_store, migration_plan
+from vivavoce.store.maintenance.maintenance import backup_path, backup_store, check_backup, restore_store
+from vivavoce.store.maintenance.migration import StoreInUse, check_unused, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}

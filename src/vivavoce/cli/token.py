@@ -11,10 +11,10 @@ from rich.table import Table
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.cli.store import seconds_of
 from vivavoce.errors import UsageError
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name
-from vivavoce.store.access.tokens import Role, Token
+from vivavoce.store.access import Role, Token
 from vivavoce.store.store import Store
 
 

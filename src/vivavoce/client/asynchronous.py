@@ -27,7 +27,7 @@ from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
-from vivavoce.report.comparison import Comparison
+from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import (
     CapturedRow,
@@ -40,7 +40,7 @@ from vivavoce.server.replies import (
     SearchHit,
     SearchPage,
 )
-from vivavoce.store.access.audit import AuditEntry, AuditPage
+from vivavoce.store.audit import AuditEntry, AuditPage
 from vivavoce.store.browse.listing import (
     GradedTurn,
     LabelPage,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from vivavoce.errors import Fault, NotFound, UsageError
 from vivavoce.pacing.loops import LoopThread
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.wire.http import Answer, Limits, checked_url
 from vivavoce.wire.http import Client as Connections
 

@@ -16,8 +16,7 @@ from vivavoce.features.groups.report import Grouped
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.browse.listing import CommentPage
-from vivavoce.store.labels.drawing import Selection
-from vivavoce.store.labels.queues import AssignedQueue
+from vivavoce.store.queues import AssignedQueue, Selection
 from vivavoce.store.views import View
 from vivavoce.store.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 from vivavoce.validation import shows_options

@@ -28,8 +28,7 @@ from vivavoce.run.summary import Summary, summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules
 from vivavoce.store.runs.reading import by_tester
-from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
-from vivavoce.store.runs.serialization import measured_in
+from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, measured_in
 from vivavoce.suites.expectations import requirements_of
 
 SUFFIX = ".parquet"

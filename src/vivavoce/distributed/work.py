@@ -20,8 +20,7 @@ from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.maintenance.copying import put_run
 from vivavoce.store.runs.reading import Reader
-from vivavoce.store.runs.rows import Entry
-from vivavoce.store.runs.serialization import grading_values, run_values
+from vivavoce.store.runs.rows import Entry, grading_values, run_values
 from vivavoce.store.store import Store
 from vivavoce.suites.dataset import unusable
 from vivavoce.suites.experiment import suite_run

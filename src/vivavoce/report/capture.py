@@ -16,8 +16,7 @@ from vivavoce.records.redaction import MARK, Keys, keys_of_environment, without_
 from vivavoce.records.run import Attempt, AttemptKey, Outcome, Run
 from vivavoce.records.score import Score, conversation_name
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.text import count, strict_json
 from vivavoce.samples.dataset_file import CAPTURED_FROM
 from vivavoce.samples.sample import Sample
 from vivavoce.store.runs.naming import no_conversation, split_conversation

@@ -54,14 +54,14 @@ def _mark(target: str) -> str:
 TEXT_FORMATS: Mapping[str, str] = {
     "json": "vivavoce.report.json_file:write_json",
     "jsonl": "vivavoce.report.json_file:write_jsonl",
-    "csv": "vivavoce.report.rows:write_csv",
+    "csv": "vivavoce.report.tables:write_csv",
     "junit": "vivavoce.report.junit:write_junit",
     "html": "vivavoce.report.html.one_file:write_html",
     "markdown": "vivavoce.report.markdown:write_markdown",
     "github": "vivavoce.report.github:write_github",
-    "recordings": "vivavoce.report.recordings:write_recordings",
+    "recordings": "vivavoce.report.json_file:write_recordings",
     "conversations": "vivavoce.report.capture:write_conversations",
-    "baseline": "vivavoce.report.baseline:write_baseline",
+    "baseline": "vivavoce.report.comparison.sides:write_baseline",
 }
 """The module that writes each format; only the requested one is loaded."""
 FOLDERS = ("letta",)
@@ -231,7 +231,7 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
         raise UsageError(f"{what} with --output")
     elif format == "parquet":
         with whole_file(out) as path:
-            lazy("vivavoce.report.rows:write_parquet_file")(graded, path)
+            lazy("vivavoce.report.tables:write_parquet_file")(graded, path)
     elif format == "letta":
         lazy("vivavoce.report.letta_files:write_letta_layout")(store, run, grading, out)
     elif isinstance(exporter := plugin_exporter(format), FolderExporter):

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
-from vivavoce.report.best_target import sentences, target_names
-from vivavoce.report.details import recorded_lines, skip_lines
+from vivavoce.report.details import recorded_lines, sentences, skip_lines, target_names
 from vivavoce.report.graded_run import GradedRun, partial_note
-from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import label
 from vivavoce.report.text import one_line
-from vivavoce.report.worst import Worst, worst
+from vivavoce.report.verdict import explained
+from vivavoce.report.worst_samples import Worst, worst
 
 _LEVELS = {"pass": "notice", "fail": "error", "inconclusive": "warning", None: "notice"}
 _WIDTH = 300

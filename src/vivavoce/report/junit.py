@@ -23,11 +23,10 @@ from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score, conversation_label, shorten, to_number
 from vivavoce.report.details import estimate_text, lines_of, measured_text, skip_text
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.reasons import corrected_text, explained
-from vivavoce.report.rows import truth_text
-from vivavoce.report.tester import net_text
+from vivavoce.report.tables import truth_text
 from vivavoce.report.text import one_line
-from vivavoce.report.worst import exchange_of
+from vivavoce.report.verdict import corrected_text, explained, net_text
+from vivavoce.report.worst_samples import exchange_of
 from vivavoce.run.summary import Summary
 
 IN_MEMORY = 1 << 20

@@ -1,21 +1,77 @@
-"""Graded conversations next to a label of their dataset, and how far people agree: what people, or the truth, say."""
+"""Agreement with labels: of graded conversations with a label of their dataset, and of people with each other."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
-from vivavoce.records.label import DifferingLabels, Disputed, PeopleAgreement
+from vivavoce.records.label import (
+    Decision,
+    DifferingLabels,
+    Disputed,
+    HumanVerdict,
+    Label,
+    LabelAgreement,
+    PeopleAgreement,
+)
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Finding, Score, Usage, conversation_label, turn_label
 from vivavoce.records.trajectory import answer_of_turn
 from vivavoce.report.terminal import number
 from vivavoce.safe_text import safe
-from vivavoce.stats.raters import Ratings, ratings_at
+from vivavoce.stats.agreement import agreement
+from vivavoce.stats.raters import Counts, Ratings, counts_of, fleiss, krippendorff, krippendorff_interval, ratings_at
+from vivavoce.store.labels import LISTED, Paired, agreement_with, decided
+
+
+def agreement_of_all(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> LabelAgreement:
+    """Return the agreement of a judge with labels, and of their authors with each other.
+
+    Where there is a decision, the judge is compared with it in place of the labels.
+    """
+    people, compared = people_agreement([pair.label for pair in pairs]), decided(pairs, decisions)
+    number = sum(isinstance(one.label, Decision) for one in compared)
+    return agreement_with(compared).model_copy(update={"people": people, "decided": number})
+
+
+def people_agreement(labels: Sequence[Label]) -> PeopleAgreement | None:
+    """Return the agreement between the authors of labels for one grader, None where no place has labels of two."""
+    places: dict[tuple[AttemptKey, int | None], dict[str, HumanVerdict]] = {}
+    for label in labels:
+        if label.verdict != "unsure":
+            places.setdefault((label.key, label.turn), {})[label.author] = label.verdict
+    several = {place: verdicts for place, verdicts in places.items() if len(verdicts) > 1}
+    if not several:
+        return None
+    counts = counts_of([list(verdicts.values()) for verdicts in several.values()], ("pass", "fail"))
+    people = sorted({author for verdicts in several.values() for author in verdicts})
+    differing = [(place, verdicts) for place, verdicts in several.items() if len(set(verdicts.values())) > 1]
+    low, high = krippendorff_interval(counts, [key.sample_id for key, _ in several]) or (None, None)
+    return PeopleAgreement(
+        people=people,
+        n=len(several),
+        same=len(several) - len(differing),
+        alpha=krippendorff(counts),
+        low=low,
+        high=high,
+        kappa=_cohen(people, list(several.values())) if len(people) == 2 else _fleiss(counts, people),
+        disputed=[Disputed(**key._asdict(), turn=turn, verdicts=said) for (key, turn), said in differing[:LISTED]],
+    )
+
+
+def _cohen(people: Sequence[str], verdicts: Sequence[Mapping[str, HumanVerdict]]) -> float | None:
+    one, other = ([said[author] == "pass" for said in verdicts] for author in people)
+    # of two people neither is the truth: there is a kappa if either gave both verdicts
+    found = agreement(one, other).kappa
+    return agreement(other, one).kappa if found is None else found
+
+
+def _fleiss(counts: Counts, people: Sequence[str]) -> float | None:
+    return fleiss(counts) if (counts.sum(axis=1) == len(people)).all() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from vivavoce.records.run import Attempt, Grading, Outcome, Run
 from vivavoce.records.score import Failure, Score, Usage
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.report.export import file_names
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.stats.intervals import percentile
 from vivavoce.store.store import Store
 from vivavoce.targets.letta_rows import letta_turns

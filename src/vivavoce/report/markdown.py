@@ -18,8 +18,6 @@ from vivavoce.extensions import answers_of
 from vivavoce.records.details import by_role
 from vivavoce.records.run import Run
 from vivavoce.records.score import conversation_label
-from vivavoce.report.again import show_command
-from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.details import (
     HEADS,
     agent_rows,
@@ -29,19 +27,19 @@ from vivavoce.report.details import (
     measured_lines,
     recorded_lines,
     sampled_lines,
+    sentences,
     skip_lines,
     spent_lines,
     tags_line,
+    target_names,
     variance_lines,
     who_failed,
 )
-from vivavoce.report.finding import finding
-from vivavoce.report.graded_run import GradedRun, partial_note
+from vivavoce.report.graded_run import GradedRun, partial_note, show_command
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
-from vivavoce.report.reasons import breach_lines, corrected_lines, explained, unverified_lines
-from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.text import count, inert, one_line
-from vivavoce.report.worst import Exchange, Worst, WorstSamples, worst
+from vivavoce.report.verdict import breach_lines, corrected_lines, explained, finding, spoiled_lines, unverified_lines
+from vivavoce.report.worst_samples import Exchange, Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
 
 _VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "is inconclusive", None: "has no gate"}

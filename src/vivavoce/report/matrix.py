@@ -18,11 +18,10 @@ from vivavoce.models.prices import Price, price_of
 from vivavoce.records.details import dollars
 from vivavoce.records.run import Run, ScoreRow, described_targets
 from vivavoce.records.score import Usage
-from vivavoce.report.best_target import Standing, standings, target_names
-from vivavoce.report.details import mean_text, measured_text
-from vivavoce.report.finding import headline
+from vivavoce.report.details import Standing, mean_text, measured_text, standings, target_names
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import GAP, one_line, stripped
+from vivavoce.report.verdict import headline
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
 from vivavoce.suites.command_line import described_target

@@ -13,8 +13,6 @@ from rich.text import Text
 from vivavoce.comparing.thresholds import score_text, share_text
 from vivavoce.records.details import in_words
 from vivavoce.records.score import Usage, conversation_label
-from vivavoce.report.again import show_command
-from vivavoce.report.best_target import sentences, standings, target_names
 from vivavoce.report.details import (
     HEADS,
     agent_rows,
@@ -23,14 +21,16 @@ from vivavoce.report.details import (
     mean_text,
     measured_lines,
     sampled_lines,
+    sentences,
+    standings,
     tags_line,
+    target_names,
     who_failed,
 )
-from vivavoce.report.finding import failures
-from vivavoce.report.reasons import breach_lines, corrected_lines, explained, unverified_lines
-from vivavoce.report.tester import spoiled_lines
+from vivavoce.report.graded_run import show_command
 from vivavoce.report.text import Column, FittingTable, Labelled, count, one_line
-from vivavoce.report.worst import Worst, WorstSamples
+from vivavoce.report.verdict import breach_lines, corrected_lines, explained, failures, spoiled_lines, unverified_lines
+from vivavoce.report.worst_samples import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 from vivavoce.safe_text import safe
 

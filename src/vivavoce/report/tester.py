@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -11,56 +11,12 @@ from vivavoce.records.details import by_role
 from vivavoce.records.run import breach_name, verified_breaches
 from vivavoce.records.score import Score, to_number, turn_label
 from vivavoce.records.trajectory import Step, Test
-from vivavoce.report.best_target import target_names
-from vivavoce.report.finding import findings, score_text
 from vivavoce.report.text import Labelled, count, one_line
-from vivavoce.run.summary import Summary
+from vivavoce.report.verdict import findings, net_text, score_text
 from vivavoce.safe_text import safe
 
 if TYPE_CHECKING:
-    from vivavoce.report.comparison import TargetComparison
-
-
-class Spoiled(Protocol):
-    """The rates of a grader, as a summary has them."""
-
-    @property
-    def tester_errors(self) -> int:
-        """How many conversations the tester spoiled."""
-        ...
-
-    @property
-    def pass_rate(self) -> float | None:
-        """The share of the others that passes."""
-        ...
-
-    @property
-    def raw_pass_rate(self) -> float | None:
-        """The share if all that were spoiled had failed."""
-        ...
-
-    @property
-    def highest_pass_rate(self) -> float | None:
-        """The share if all that were spoiled had passed."""
-        ...
-
-
-def net_text(rates: Spoiled) -> str:
-    """Return what passes without the conversations that the tester spoiled, with its bounds; empty for none spoiled."""
-    if not rates.tester_errors:
-        return ""
-    they = "it" if rates.tester_errors == 1 else "all"
-    net = f"{_rate(rates.pass_rate)} pass net of {count(rates.tester_errors, 'tester error')}"
-    lowest, highest = _rate(rates.raw_pass_rate), _rate(rates.highest_pass_rate)
-    return f"{net}; {lowest} if {they} had failed (raw), {highest} if {they} had passed"
-
-
-def spoiled_lines(summary: Summary) -> Iterator[str]:
-    """Yield for each grader that misses scores because of the tester what passes without them, and the bounds."""
-    several = len(target_names(summary)) > 1
-    for grader in summary.graders:
-        if text := net_text(grader):
-            yield f"{safe(f'{grader.name} of {grader.target}' if several else grader.name)}: {text}"
+    from vivavoce.report.comparison.comparison import TargetComparison
 
 
 def spoiled_sides(found: TargetComparison, sides: tuple[str, str]) -> Iterator[str]:
@@ -69,10 +25,6 @@ def spoiled_sides(found: TargetComparison, sides: tuple[str, str]) -> Iterator[s
         for name, side in zip(sides, (grader.a, grader.b), strict=True):
             if text := net_text(side):
                 yield f"{name}, {safe(grader.name)}: {text}"
-
-
-def _rate(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"
 
 
 ATTACK = "attack"

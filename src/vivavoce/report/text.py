@@ -1,18 +1,24 @@
-"""Text for a terminal and a log: lines without control sequences, and tables that stay readable in a narrow window."""
+"""Text as people and programs read it: safe lines and tables for a terminal, numbers, times, and JSON."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, cast
 
+from pydantic_core import PydanticSerializationError, to_json
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from vivavoce.safe_text import safe
+from vivavoce.comparing.thresholds import score_text, share_text
+from vivavoce.safe_text import encodable, safe
 
 _COMMAND = re.compile(r"(?<![^\r\n])((?:\x1b\[[0-9;]*m|[^\S\r\n])*)::(?=\w)|##(?=\w*\[)")
 """What the log of a CI server reads as a command: `::error` after spaces, `##[error]` and `##vso[…]` anywhere.
@@ -153,3 +159,77 @@ def stripped(line: Sequence[Segment]) -> Iterator[Segment]:
     yield from line[:last] if last > 0 else ()
     if last >= 0:
         yield Segment(line[last].text.rstrip(" "), line[last].style)
+
+
+def score(value: float | None, digits: int = 2) -> str:
+    """Return a score, or a dash if there is none."""
+    return "–" if value is None else score_text(value, digits)
+
+
+def percent(share: float | None) -> str:
+    """Return a share between 0 and 1 as a percentage."""
+    return "–" if share is None else share_text(share)
+
+
+def span(seconds: float | None) -> str:
+    """Return a duration in seconds as text, in a suitable unit."""
+    if seconds is None:
+        return "–"
+    if seconds < 0.001:
+        return "under 1 ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def clock(seconds: float) -> str:
+    """Return the time of day, of seconds since the epoch."""
+    return datetime.fromtimestamp(seconds).strftime("%H:%M")
+
+
+def day(seconds: float) -> str:
+    """Return the day, of seconds since the epoch, with its name."""
+    then = datetime.fromtimestamp(seconds)
+    return f"{then:%A} {then.day} {then:%B %Y}"
+
+
+def date(seconds: float) -> str:
+    """Return the day without its name, of seconds since the epoch."""
+    then = datetime.fromtimestamp(seconds)
+    return f"{then.day} {then:%b %Y}"
+
+
+def indented(data: Any) -> str:
+    """Return data as JSON that people read."""
+    return safe(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+
+
+_write = partial(to_json, inf_nan_mode="strings", serialize_unknown=True, bytes_mode="base64")
+
+
+def strict_json(value: object) -> str:
+    r"""Return a value as one line of JSON.
+
+    NaN and the infinities become the strings "NaN", "Infinity" and "-Infinity", a lone surrogate the six characters
+    `\ud800`, and an object unknown to JSON its `str`.
+    """
+    try:
+        return _write(value).decode()
+    except PydanticSerializationError:
+        return _write(_encodable(value)).decode()
+
+
+def _encodable(value: Any) -> Any:
+    match value:
+        case str():
+            return encodable(value)
+        case Mapping():
+            return {_encodable(key): _encodable(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+        case list() | tuple():
+            return [_encodable(one) for one in cast("Sequence[Any]", value)]
+        case _:
+            return value

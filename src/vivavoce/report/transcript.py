@@ -1,9 +1,11 @@
-"""One conversation in the terminal: its messages and tool calls, the grades of each turn, and every failure once."""
+"""A conversation in the terminal: messages and calls, grades of turns, causes of failures, and calls of a judge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -22,13 +24,169 @@ from vivavoce.messages import (
     ToolMessage,
 )
 from vivavoce.records.agents import Agents, Handoff
+from vivavoce.records.details import in_words
+from vivavoce.records.replies import JudgeCall, JudgeExchange
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Failure, Score, State, turn_label, turn_title
-from vivavoce.records.trajectory import Test, Turn, origin, outcome_of
-from vivavoce.report.finding import failed_steps, findings, score_text
+from vivavoce.records.score import Failure, Finding, Score, State, to_number, turn_label, turn_span, turn_title
+from vivavoce.records.trajectory import Test, Trajectory, Turn, origin, outcome_of
 from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title
-from vivavoce.report.text import Labelled, one_line
+from vivavoce.report.text import Labelled, clock, day, one_line
+from vivavoce.report.verdict import failed_steps, findings, score_text
 from vivavoce.safe_text import safe
+from vivavoce.store.runs.rows import status_of
+
+REWARD = "reward"
+"""The name of the score that combines the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason why a conversation has an error or did not pass.
+
+    `grader` is the name of the score that says so, None where the conversation itself broke or its test failed. `turn`
+    is an index from 0, None where it is about the whole conversation. `whose` says whose fault it was, empty where
+    nobody decided that. `what` is the sentence of a finding, empty without one, and `why` the reason. `agent` is the
+    one of several agents whose fault it was, or that acted last in the turn; empty where nobody knows.
+    """
+
+    state: Literal["error", "fail"]
+    grader: str | None
+    turn: int | None
+    whose: str
+    what: str
+    why: str
+    agent: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
+        return "whole conversation" if self.turn is None else turn_label(self.turn)
+
+    @property
+    def text(self) -> str:
+        """What failed and why, in one sentence, or in two where the finding is one by itself."""
+        said = [self.what] if self.what else []
+        said += [self.why] if self.why and self.why != self.what else []
+        return (" " if self.what.endswith((".", "!", "?")) else "; ").join(said)
+
+
+def causes(outcome: Outcome) -> list[Cause]:
+    """Return the causes of a verdict: errors first, then what failed about the whole, then by turn.
+
+    An error that several scores share is one cause. The reward is one only where no other score says why it failed.
+    """
+    found = list(_found(outcome))
+    if not found and outcome.reward is not None:
+        found = list(_of_score(REWARD, outcome.reward, Agents(outcome.attempt.trajectory.messages), set()))
+    return sorted(found, key=lambda one: (one.state != "error", one.turn is not None, one.turn or 0))
+
+
+def _found(outcome: Outcome) -> Iterator[Cause]:
+    seen: set[Failure] = set()
+    agents = Agents(outcome.attempt.trajectory.messages)
+    yield from _of_talk(outcome.attempt.trajectory, agents, seen)
+    for name, score in outcome.scores.items():
+        yield from _of_score(name, score, agents, seen)
+
+
+def _of_talk(talk: Trajectory, agents: Agents, seen: set[Failure]) -> Iterator[Cause]:
+    """Yield what broke in the conversation, and why its test failed."""
+    for turn in talk.turns:
+        for one in _broken(None, turn.index, turn.failure, seen):
+            yield replace(one, agent=_last(agents, turn.index)) if one.whose == "target" else one
+    yield from _broken(None, None, talk.failure, seen)
+    if talk.test is not None and talk.test.target_passed is False:
+        test = talk.test
+        yield Cause("fail", None, None, test.blame or "", "", test.blame_reason or test.stop_reason or test.status)
+
+
+def _broken(grader: str | None, turn: int | None, failure: Failure | None, seen: set[Failure]) -> Iterator[Cause]:
+    if failure is not None and failure not in seen:
+        seen.add(failure)
+        yield Cause("error", grader, turn, failure.blame, "", failure.message)
+
+
+def _last(agents: Agents, turn: int | None) -> str:
+    """Return the one of several agents that acts last in a turn; empty without a turn, or where there is one agent."""
+    return (agents.last_in(turn) or "") if agents.several and turn is not None else ""
+
+
+def _of_score(name: str, score: Score, agents: Agents, seen: set[Failure]) -> Iterator[Cause]:
+    state = status_of(score.state, score.passed)
+    turns = [one for one in score.turns or () if status_of(one.state, one.passed) in ("fail", "error")]
+    for turn in turns:
+        yield from _of_score(name, turn, agents, seen)
+    if state == "error":
+        if score.failure is None and not turns:
+            yield Cause("error", name, score.turn, "", "", score.reason or "it has no score")
+        yield from _broken(name, score.turn, score.failure, seen)
+    elif state == "fail" and not turns:
+        bad = [finding for finding in score.findings if finding.state == "fail"]
+        why = score.reason or _plain(score)
+        rest = "" if bad and _restates(why, bad[0]) else why
+        for place, one in enumerate(bad):
+            agent = agents.of_finding(one, score.turn) if agents.several else None
+            yield replace(_of_finding(name, score, one, rest if place == 0 else ""), agent=agent or "")
+        if not bad:
+            yield Cause("fail", name, score.turn, "", "", why, _last(agents, score.turn))
+
+
+def _restates(reason: str, first: Finding) -> bool:
+    """Say whether a reason only lists findings, as those of assertions and rules do: it begins with the first one."""
+    place = "" if first.turn is None else f"{turn_label(first.turn)}: "
+    return reason.removeprefix(place).startswith(first.fact)
+
+
+def _of_finding(name: str, score: Score, one: Finding, why: str) -> Cause:
+    turn = score.turn if one.turn is None else one.turn
+    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", _fact(one), why)
+
+
+def _fact(one: Finding) -> str:
+    """Return what happened: a sentence that states it, else the verdict on what was asked, as `unmet: a refund`."""
+    states_it = one.kind == "rule" or one.fact != one.what or one.verdict in ("", "missed")
+    return one.fact if states_it else f"{one.verdict.replace('_', ' ')}: {one.what}"
+
+
+def _cited(one: Finding) -> int | None:
+    """Return the first turn that a finding cites."""
+    return next(iter(_turns(one)), None)
+
+
+def _turns(one: Finding) -> Iterable[int]:
+    return (each.turn for each in one.evidence if each.verified and each.turn is not None)
+
+
+def _plain(score: Score) -> str:
+    shown = score.value if score.raw is None else score.raw
+    return f"scored {shown:.3g}" if isinstance(shown, float) else f"scored {shown}"
+
+
+LONG = 8
+"""Turns from which a conversation has its causes listed above it; those of a shorter one are in sight anyway."""
+MOST = 8
+"""Causes that are listed."""
+_WIDTH = 200
+
+
+def cause_lines(outcome: Outcome) -> Iterator[RenderableType]:
+    """Yield what failed in a long conversation, nothing if it passed."""
+    found = causes(outcome) if len(outcome.attempt.trajectory.turns) >= LONG else []
+    if not found:
+        return
+    yield Text("── what failed", style="dim")
+    yield from map(_cause_line, found[:MOST])
+    if len(found) > MOST:
+        yield Text(f"    … and {len(found) - MOST:,} more", style="dim")
+
+
+def _cause_line(one: Cause) -> Labelled:
+    mark, style = ("!", "yellow") if one.state == "error" else (" ", "red")
+    known = ", ".join(word for word in (one.whose, one_line(one.agent)) if word)
+    whose = f" ({known})" if known else ""
+    name = f"{safe(one.grader)}: " if one.grader else ""
+    return Labelled(Text(f" {mark}  {one.place}{whose}  ", style=style), Text(one_line(f"{name}{one.text}", _WIDTH)))
+
 
 MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
 EVIDENCE_LINES = 6
@@ -103,13 +261,13 @@ class _Transcript:
     def _grade(self, name: str, grade: Score) -> Iterator[RenderableType]:
         failure = grade.failure
         if failure is None:
-            yield _line(name, grade, grade.reason or "")
+            yield _grade_line(name, grade, grade.reason or "")
             yield from findings(grade)
         elif failure in self._shown_failures:
-            yield _line(name, grade, _again(grade))
+            yield _grade_line(name, grade, _again(grade))
         else:
             self._shown_failures.add(failure)
-            yield _line(name, grade, str(failure))
+            yield _grade_line(name, grade, str(failure))
             yield from _evidence(failure)
 
 
@@ -138,7 +296,7 @@ def _again(grade: Score) -> str:
     return f"{sum(turn.state == 'error' for turn in counted)} of {len(counted)} turns could not be graded"
 
 
-def _line(name: str, grade: Score, why: str) -> Labelled:
+def _grade_line(name: str, grade: Score, why: str) -> Labelled:
     state = grade.state
     value = score_text(grade)
     style = "yellow" if state == "error" else {True: "green", False: "red", None: "dim"}[grade.passed]
@@ -226,3 +384,59 @@ def _evidence(failure: Failure) -> Iterator[Labelled]:
     cut = [f"… ({len(lines) - len(shown)} more lines)"] if len(shown) < len(lines) else []
     for line in [*cut, *shown] if failure.kind == "crash" else [*shown, *cut]:
         yield Labelled(Text(" " * 6), Text(line if len(line) <= 160 else f"{line[:159]}…", style="dim"))
+
+
+def asked_text(message: AnyMessage) -> str:
+    """Return a message of a request as text."""
+    calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+    return "\n".join(filter(None, (words_of(message), *(f"{call.name}({call.function.arguments})" for call in calls))))
+
+
+def replied_text(call: JudgeCall) -> str:
+    """Return the reply of a call as text; one that calls tools, too."""
+    tools = (f"{tool_call.name}({tool_call.function.arguments})" for tool_call in call.tool_calls)
+    return "\n".join(filter(None, (call.text or "", *tools)))
+
+
+def about(call: JudgeCall) -> str:
+    """Return which turns a call is about, in words, empty where that is not known."""
+    if call.first_turn is None or call.last_turn is None:
+        return ""
+    return turn_span(range(call.first_turn, to_number(call.last_turn)))
+
+
+def facts(call: JudgeCall) -> list[tuple[str, str]]:
+    """Return who answered, when, and what it took."""
+    found = [("model", safe(call.model))]
+    if call.trial:
+        found.append(("repetition", str(to_number(call.trial))))
+    if call.usage is not None:
+        found.append(("used", in_words(call.usage)))
+        if call.usage.calls > 1:
+            found.append(("requests", f"{call.usage.calls:,}"))
+    if mode := call.applied.get("mode"):
+        found.append(("asked for by", safe(str(mode))))
+    if read := call.applied.get("read"):
+        found.append(("read after", safe(str(read))))
+    if call.asked_at is not None:
+        found.append(("answered", f"{day(call.asked_at)}, {clock(call.asked_at)}"))
+        found.append(("from the cache", "yes: nothing was spent for this score" if call.cached else "no"))
+    return found
+
+
+def exchange_lines(exchange: JudgeExchange) -> Group:
+    """Return an exchange for the terminal: each call with its request and its reply in full."""
+    return Group(*_lines(exchange))
+
+
+def _lines(exchange: JudgeExchange) -> Iterator[RenderableType]:
+    if exchange.missing or not exchange.calls:
+        yield Text(f"What the judge of {safe(exchange.grader)} was asked cannot be shown: {safe(exchange.missing)}")
+    for number, call in enumerate(exchange.calls):
+        where = f", {about(call)}" if about(call) else ""
+        yield Text(f"── call {to_number(number)} of {len(exchange.calls)}{where}", style="dim")
+        yield Text(" · ".join(f"{what} {much}" for what, much in facts(call)), style="dim")
+        for message in (*call.messages, *call.repair):
+            yield Labelled(Text(f"{message.role:>9}  ", style="bold"), Text(safe(asked_text(message))))
+        reply = "no reply is stored: this call failed" if call.text is None else safe(replied_text(call))
+        yield Labelled(Text(f"{'reply':>9}  ", style="bold cyan"), Text(reply))

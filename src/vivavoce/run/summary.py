@@ -330,7 +330,7 @@ class RunResult(Tabular):
     """
 
     TABLES: ClassVar = ("samples", "scores", "turns", "labels")
-    TABLES_FROM: ClassVar = "vivavoce.report.run_tables:result_table"
+    TABLES_FROM: ClassVar = "vivavoce.report.tables:result_table"
 
     run: Run
     grading: Grading
@@ -349,7 +349,7 @@ class RunResult(Tabular):
     @property
     def finding(self) -> str:
         """The verdict with what it rests on, in one sentence; the code for sentences is in a higher layer."""
-        return cast("str", lazy("vivavoce.report.finding:finding")(self.summary, self.grading))
+        return cast("str", lazy("vivavoce.report.verdict:finding")(self.summary, self.grading))
 
     def outcomes(self) -> Iterator[Outcome]:
         """Yield every conversation with its grades, read from the store."""

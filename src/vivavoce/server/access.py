@@ -23,7 +23,7 @@ from vivavoce.errors import StoreError
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import User, visitor, whoever_sits_here
-from vivavoce.store.access.tokens import digest_of
+from vivavoce.store.access import digest_of
 from vivavoce.store.database.database import READING, Reading
 
 MAX_BODY = 32_000_000

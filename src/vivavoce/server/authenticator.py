@@ -26,9 +26,7 @@ from vivavoce.errors import StoreError
 from vivavoce.server.limits import RateLimiter, asker_at
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import NOBODY, User, whoever_sits_here
-from vivavoce.store.access.rates import Rate
-from vivavoce.store.access.sessions import MAX_SECONDS
-from vivavoce.store.access.tokens import Token, digest_of, made_here
+from vivavoce.store.access import MAX_SECONDS, Rate, Token, digest_of, made_here
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
 

@@ -24,7 +24,7 @@ from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import AnyJob, Beginning, EvaluationJob, JobFiles, KeptRequest, ResumeJob
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Channel, answering
-from vivavoce.store.database.fence import Fence
+from vivavoce.store.database.database import Fence
 from vivavoce.store.jobs import JobRow, unmarked_request
 from vivavoce.store.store import Store
 from vivavoce.work_time import CONVERSATION_SECONDS, OF_CONVERSATION, interrupted_work, limited_work

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from vivavoce.records.run import Verdict
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.store.browse.listing import ScoreEntry
 from vivavoce.store.jobs import JobRow
 

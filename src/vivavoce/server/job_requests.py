@@ -16,7 +16,7 @@ from vivavoce.penelope.strategies import strategies
 from vivavoce.plugins import without_files
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Listener, Run
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.run.execution import Execution
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions

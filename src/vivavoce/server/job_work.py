@@ -19,7 +19,7 @@ from typing import Any
 from vivavoce.errors import StoreError
 from vivavoce.models.modes import CAPABILITIES
 from vivavoce.records.redaction import keys_of_environment, without_keys
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.server.job import Job, JobEnd, JobNews, Obeyed, Pulse, left_by_server, with_new_run
 from vivavoce.server.job_process import JobTask, Order
 from vivavoce.server.job_record import JobEvent
@@ -27,7 +27,7 @@ from vivavoce.server.job_requests import JobFiles
 from vivavoce.server.monitoring import LogLevel, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Task, WorkProcess, job_bytes
-from vivavoce.store.database.fence import Fenced
+from vivavoce.store.database.database import Fenced
 from vivavoce.store.jobs import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 

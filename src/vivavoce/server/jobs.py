@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from vivavoce.errors import GraderFault, NotFound, UsageError
 from vivavoce.records.redaction import keys_of_environment
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.server.job import Job, current_record
 from vivavoce.server.job_process import KEPT_REQUEST
 from vivavoce.server.job_record import EventFrame, JobEvent, JobRecord

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from threading import Lock
 
-from vivavoce.store.access.rates import Rate
+from vivavoce.store.access import Rate
 
 MOST_ASKERS = 10_000
 """Clients that are remembered; beyond that, the least recent one is forgotten."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from vivavoce.errors import NotFound, StoreError, VivavoceError
 from vivavoce.server.jobs import OtherBody, TooManyJobs
 from vivavoce.server.pages.forms import ForeignForm
-from vivavoce.store.access.tokens import NotYours
+from vivavoce.store.access import NotYours
 from vivavoce.store.runs.claim import Claimed
 
 

@@ -10,7 +10,7 @@ from fastapi.params import Depends as Dependency
 from starlette.requests import HTTPConnection
 
 from vivavoce.settings import user_name
-from vivavoce.store.access.tokens import ROLES, Role
+from vivavoce.store.access import ROLES, Role
 
 MAY: dict[Role, str] = {
     "read": "look at what is here",

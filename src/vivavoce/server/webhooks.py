@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.score import shorten
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.store.store import Store
 from vivavoce.store.webhooks import FIRST_WAIT, Due, key_of
 from vivavoce.wire.outward import post

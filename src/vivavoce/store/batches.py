@@ -13,8 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from vivavoce.records.replies import AskedQuestion, Batch
 from vivavoce.records.score import Failure, Usage
 from vivavoce.store.database.database import LARGEST, AnyRow, Database, insert_rows, values_of
-from vivavoce.store.database.schema import batch_questions, batches
-from vivavoce.store.database.text import json_text
+from vivavoce.store.database.schema import batch_questions, batches, json_text
 
 ASKED, ANSWERED, FAILED = "asked", "answered", "failed"
 _Q = batch_questions.c

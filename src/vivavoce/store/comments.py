@@ -13,13 +13,13 @@ from vivavoce.errors import NotFound
 from vivavoce.records.label import Comment
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import conversation_name
-from vivavoce.store.access.audit import note
-from vivavoce.store.access.tokens import NotYours
-from vivavoce.store.browse.conditions import encode_cursor, read_place
+from vivavoce.store.access import NotYours
+from vivavoce.store.audit import note
+from vivavoce.store.browse.filter import encode_cursor, read_place
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import attempts, comments
-from vivavoce.store.labels.labels import LabelPlace, attempt_number, labelled_attempt
+from vivavoce.store.labels import LabelPlace, attempt_number, labelled_attempt
 from vivavoce.store.webhooks import tell
 
 BATCH = 500

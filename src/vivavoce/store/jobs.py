@@ -11,10 +11,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, tuple_, update
 
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, insert_rows, now_in, values_of
-from vivavoce.store.database.fence import Fenced
-from vivavoce.store.database.schema import job_events, job_inputs, jobs
-from vivavoce.store.database.text import text_for
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, Fenced, insert_rows, now_in, values_of
+from vivavoce.store.database.schema import job_events, job_inputs, jobs, text_for
 from vivavoce.store.runs.claim import claimed_by_process, held_by_process
 
 OPEN = ("waiting", "running")

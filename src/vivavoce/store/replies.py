@@ -26,8 +26,7 @@ from vivavoce.store.database.database import (
     values_of,
 )
 from vivavoce.store.database.group_commit import GroupCommit, Items
-from vivavoce.store.database.schema import replies
-from vivavoce.store.database.text import text_for
+from vivavoce.store.database.schema import replies, text_for
 
 REPLIES = Items("reply", "replies", thread="vivavoce-replies", closed="the replies are closed")
 

@@ -19,38 +19,32 @@ from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grad
 from vivavoce.records.score import State, Usage, split_name
 from vivavoce.store.browse.listing import Kept
 from vivavoce.store.database.address import Place
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of
-from vivavoce.store.database.fence import Fence, guard
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, Fence, guard, plain_errors, reach, values_of
 from vivavoce.store.database.schema import attempts, gradings, replies, runs
 from vivavoce.store.database.upgrade import prepare, watch
-from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader, failing, with_current_status
-from vivavoce.store.runs.serialization import Encoder, grading_of, grading_values, run_of, run_values
-from vivavoce.store.runs.writer import OutcomeWriter, Replaced, remark, replaced_attempts
-from vivavoce.store.webhooks import tell
+from vivavoce.store.runs.rows import Encoder, grading_of, grading_values, run_of, run_values
 
 if TYPE_CHECKING:  # a part is loaded when it is used
-    from vivavoce.store.access.audit import Audit
-    from vivavoce.store.access.rates import Rates
-    from vivavoce.store.access.sessions import Sessions
-    from vivavoce.store.access.tokens import Secrets, Tokens
+    from vivavoce.store.access import Rates, Secrets, Sessions, Tokens
+    from vivavoce.store.audit import Audit
     from vivavoce.store.batches import Batches
     from vivavoce.store.browse.browse import Browse
-    from vivavoce.store.browse.details import Details
-    from vivavoce.store.browse.scenarios import Scenarios
+    from vivavoce.store.browse.scenarios import Details, Scenarios
     from vivavoce.store.browse.series import AllSeries
-    from vivavoce.store.browse.watches import Watches
+    from vivavoce.store.calibrations import Calibrations
     from vivavoce.store.comments import Comments
     from vivavoce.store.jobs import JobQueue
-    from vivavoce.store.labels.calibrations import Calibrations
-    from vivavoce.store.labels.decisions import Decisions
-    from vivavoce.store.labels.labels import Labels
-    from vivavoce.store.labels.queues import Queues
+    from vivavoce.store.labels import Decisions, Labels
     from vivavoce.store.maintenance.maintenance import Maintenance
+    from vivavoce.store.queues import Queues
+    from vivavoce.store.replies import ReplyStore
+    from vivavoce.store.runs.writer import OutcomeWriter, Replaced
     from vivavoce.store.search.search import Hit, Searcher
     from vivavoce.store.views import Views
+    from vivavoce.store.watches import Watches
     from vivavoce.store.webhooks import Webhooks
 
 T = TypeVar("T")
@@ -97,24 +91,22 @@ class Store:
         "vivavoce.store.browse.scenarios:Scenarios", "The data for comparisons of graded runs."
     )
     watches: Part[Watches] = Part(
-        "vivavoce.store.browse.watches:Watches", "What watches production, and what it saw in each hour."
+        "vivavoce.store.watches:Watches", "What watches production, and what it saw in each hour."
     )
     labels: Part[Labels] = Part(
-        "vivavoce.store.labels.labels:Labels",
+        "vivavoce.store.labels:Labels",
         "Human labels of conversations and turns.",
     )
-    decisions: Part[Decisions] = Part(
-        "vivavoce.store.labels.decisions:Decisions", "Decisions where labels of people differ."
-    )
+    decisions: Part[Decisions] = Part("vivavoce.store.labels:Decisions", "Decisions where labels of people differ.")
     calibrations: Part[Calibrations] = Part(
-        "vivavoce.store.labels.calibrations:Calibrations", "Calibrations of judges by labels of people."
+        "vivavoce.store.calibrations:Calibrations", "Calibrations of judges by labels of people."
     )
     batches: Part[Batches] = Part(
         "vivavoce.store.batches:Batches",
         "What was given to batch services.",
     )
     queues: Part[Queues] = Part(
-        "vivavoce.store.labels.queues:Queues", "Queues of conversations to label that are assigned to people."
+        "vivavoce.store.queues:Queues", "Queues of conversations to label that are assigned to people."
     )
     views: Part[Views] = Part(
         "vivavoce.store.views:Views",
@@ -127,29 +119,27 @@ class Store:
         "vivavoce.store.comments:Comments", "Comments of people on conversations and turns."
     )
     details: Part[Details] = Part(
-        "vivavoce.store.browse.details:Details",
+        "vivavoce.store.browse.scenarios:Details",
         "What summaries say besides scores: usage, seconds of replies, tags, votes.",
     )
     tokens: Part[Tokens] = Part(
-        "vivavoce.store.access.tokens:Tokens",
+        "vivavoce.store.access:Tokens",
         "The tokens for a server of this store.",
     )
     rates: Part[Rates] = Part(
-        "vivavoce.store.access.rates:Rates", "What the clients of all servers have left of their rate limits."
+        "vivavoce.store.access:Rates", "What the clients of all servers have left of their rate limits."
     )
     secrets: Part[Secrets] = Part(
-        "vivavoce.store.access.tokens:Secrets",
+        "vivavoce.store.access:Secrets",
         "The random values that all servers share.",
     )
-    sessions: Part[Sessions] = Part(
-        "vivavoce.store.access.sessions:Sessions", "The sessions of browsers at all servers."
-    )
+    sessions: Part[Sessions] = Part("vivavoce.store.access:Sessions", "The sessions of browsers at all servers.")
     jobs: Part[JobQueue] = Part(
         "vivavoce.store.jobs:JobQueue",
         "The jobs of all servers.",
     )
     audit: Part[Audit] = Part(
-        "vivavoce.store.access.audit:Audit",
+        "vivavoce.store.audit:Audit",
         "The audit log: who changed what, and when.",
     )
     maintenance: Part[Maintenance] = Part(
@@ -242,7 +232,7 @@ class Store:
             before = connection.execute(select(runs.c.status).where(runs.c.id == run.id)).scalar()
             self._update_row(connection, runs, values)
             if run.status == "finished" and before != "finished":
-                tell(connection, "run.finished", {"run": run.id, "suite": run.suite})
+                lazy("vivavoce.store.webhooks:tell")(connection, "run.finished", {"run": run.id, "suite": run.suite})
 
     def remark(self, run_id: str, change: Remarks, actor: str) -> Run:
         """Change the title, the notes or the tags of a run, log the `actor`, and return it.
@@ -252,7 +242,7 @@ class Store:
             StoreError: the store cannot be written.
         """
         with self.database.writing() as connection:
-            remark(connection, run_id, change, actor)
+            lazy("vivavoce.store.runs.writer:remark")(connection, run_id, change, actor)
         return self.run(run_id)
 
     def run(self, name: str, *, suite: str | None = None, whole: bool = False) -> Run:
@@ -324,11 +314,12 @@ class Store:
         found = self._rows(select(runs.c.spec).where(runs.c.id == run_id))
         keys = keys_of_environment(found[0].spec if found else "")
         encoder = Encoder(run_id, grading_id, fingerprints, keys)
-        return OutcomeWriter(self.database, encoder, replaces=replaces)
+        writer = lazy("vivavoce.store.runs.writer:OutcomeWriter")
+        return cast("OutcomeWriter", writer(self.database, encoder, replaces=replaces))
 
     def replies(self) -> ReplyStore:
         """Return the cache of model replies; close it before the store."""
-        return ReplyStore(self.database)
+        return cast("ReplyStore", lazy("vivavoce.store.replies:ReplyStore")(self.database))
 
     def reply(self, key: str) -> StoredReply | None:
         """Return the reply of a model that is kept under a key, None where there is none."""
@@ -352,7 +343,7 @@ class Store:
     def replaced(self, run_id: str) -> list[Replaced]:
         """Return the retried attempts of a run, oldest first."""
         with self.database.connected() as connection:
-            return list(replaced_attempts(connection, run_id))
+            return list(lazy("vivavoce.store.runs.writer:replaced_attempts")(connection, run_id))
 
     def counts(self, run_id: str) -> tuple[int, int]:
         """Return how many attempts of a run are stored, and how many of these failed."""

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.extensions import Page, answers_of
-from vivavoce.store.access.audit import note
-from vivavoce.store.access.tokens import NotYours
+from vivavoce.store.access import NotYours
+from vivavoce.store.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import views

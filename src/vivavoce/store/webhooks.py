@@ -13,11 +13,10 @@ from typing import Literal, get_args
 from sqlalchemy import Connection, delete, insert, select, update
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.store.access.audit import note
+from vivavoce.store.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.schema import deliveries, webhooks
-from vivavoce.store.database.text import json_text
+from vivavoce.store.database.schema import deliveries, json_text, webhooks
 
 Event = Literal["run.finished", "label.saved", "comment.added"]
 EVENTS: tuple[Event, ...] = get_args(Event)

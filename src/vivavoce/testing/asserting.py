@@ -32,8 +32,8 @@ from vivavoce.penelope.result import TestResult, dump_test
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Failure, Score
 from vivavoce.records.trajectory import TestStatus, Trajectory
-from vivavoce.report.again import show_command
-from vivavoce.report.reasons import explained
+from vivavoce.report.graded_run import show_command
+from vivavoce.report.verdict import explained
 from vivavoce.run.attempt import RECORDED, Grades, Task, hold
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.conversations import GivenRow, given_sample

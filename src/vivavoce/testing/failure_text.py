@@ -8,11 +8,11 @@ from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, conversation_label, turn_title
 from vivavoce.records.trajectory import Turn
-from vivavoce.report.again import show_command
-from vivavoce.report.finding import score_text
+from vivavoce.report.graded_run import show_command
 from vivavoce.report.text import inert, one_line
 from vivavoce.report.transcript import words_of
-from vivavoce.report.worst import why
+from vivavoce.report.verdict import score_text
+from vivavoce.report.worst_samples import why
 
 TURNS = 3
 """Turns of a conversation that are shown."""

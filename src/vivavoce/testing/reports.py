@@ -8,12 +8,11 @@ from pathlib import Path
 
 from vivavoce.errors import did_you_mean
 from vivavoce.records.run import Run
-from vivavoce.report.again import continuing, show_command
 from vivavoce.report.details import skip_lines
 from vivavoce.report.export import SUFFIXES, export, format_of, formats_of_extension
-from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.reasons import explained
+from vivavoce.report.graded_run import GradedRun, continuing, show_command
 from vivavoce.report.text import count, inert, one_line
+from vivavoce.report.verdict import explained
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
 from vivavoce.testing.session import SharedSession

@@ -14,9 +14,9 @@ import pytest
 from vivavoce.errors import VivavoceError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, to_number
-from vivavoce.report.again import show_command
-from vivavoce.report.reasons import explained
+from vivavoce.report.graded_run import show_command
 from vivavoce.report.text import inert, one_line
+from vivavoce.report.verdict import explained
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expectations import states_requirement

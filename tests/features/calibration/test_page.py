@@ -17,8 +17,8 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import LabelledVerdict
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
-from vivavoce.store.labels.calibrations import new_calibration
-from vivavoce.store.labels.labels import Truth
+from vivavoce.store.calibrations import new_calibration
+from vivavoce.store.labels import Truth
 from vivavoce.store.store import Store
 
 ME = whoever_sits_here().name

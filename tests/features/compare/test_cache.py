@@ -10,8 +10,8 @@ from vivavoce.features.compare import cache as module
 from vivavoce.features.compare.cache import Comparisons
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
-from vivavoce.report import compare as plain
-from vivavoce.report.comparison import Comparison
+from vivavoce.report.comparison import pairing as plain
+from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.store.store import Store
 
 

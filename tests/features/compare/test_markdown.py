@@ -9,7 +9,7 @@ from report.test_markdown import HOSTILE, cells, tokens
 from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import failed
-from vivavoce.report.compare import compare
+from vivavoce.report.comparison.pairing import compare
 from vivavoce.store.store import Store
 
 

@@ -18,7 +18,7 @@ from vivavoce.features.compare.page import SHOWN
 from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score, failed
-from vivavoce.report.compare import compare
+from vivavoce.report.comparison.pairing import compare
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.features.compare.plots import DifferenceScale, difference, finding, lead, scale_of, signed
-from vivavoce.report.comparison import Flip, GraderComparison, Side, TargetComparison
+from vivavoce.report.comparison.comparison import Flip, GraderComparison, Side, TargetComparison
 
 SIDE = Side(scored=90, errors=0, skipped=0)
 

@@ -9,9 +9,9 @@ from report.cases import keep, outcome
 from vivavoce.errors import UsageError
 from vivavoce.features.compare.several import MOST, SeveralComparisons, compare_several, markdown_several, several
 from vivavoce.records.run import Grading, Outcome
-from vivavoce.report.compare import compare
-from vivavoce.report.comparison import Comparison
-from vivavoce.report.worse import Tolerance, ruled
+from vivavoce.report.comparison.comparison import Comparison
+from vivavoce.report.comparison.pairing import compare
+from vivavoce.report.comparison.regressions import Tolerance, ruled
 from vivavoce.store.store import Store
 
 

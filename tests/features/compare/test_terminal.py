@@ -8,7 +8,7 @@ from rich.console import Console
 from report.cases import FINGERPRINTS, grade, keep, outcome
 from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Outcome
-from vivavoce.report.compare import compare
+from vivavoce.report.comparison.pairing import compare
 from vivavoce.store.store import Store
 
 

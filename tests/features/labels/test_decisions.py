@@ -18,7 +18,7 @@ from vivavoce.records.label import HumanVerdict
 from vivavoce.records.run import AttemptKey
 from vivavoce.safe_text import safe
 from vivavoce.server.users import whoever_sits_here
-from vivavoce.store.labels.labels import LabelPlace, now_label
+from vivavoce.store.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 ME = whoever_sits_here().name

@@ -13,8 +13,8 @@ from server.pages.cases import Elements, keep, outcome, per_turn, turn
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
-from vivavoce.store.labels.labels import LabelPlace as Place
-from vivavoce.store.labels.labels import now_label
+from vivavoce.store.labels import LabelPlace as Place
+from vivavoce.store.labels import now_label
 from vivavoce.store.store import Store
 
 ME = whoever_sits_here().name

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from vivavoce.features.labels.agreement import people_markdown
 from vivavoce.records.label import HumanVerdict, Label
-from vivavoce.report.label_agreement import people_lines
-from vivavoce.store.labels.people import people_agreement
+from vivavoce.report.label_agreement import people_agreement, people_lines
 
 FIRST, SECOND = "0100000010", "1110010000"
 """K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), part A: two observers, ten units, α 0.095."""

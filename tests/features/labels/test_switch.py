@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.pages.cases import keep, outcome, per_turn, turn
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.labels.labels import LabelPlace, now_label
+from vivavoce.store.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 CHECK = """

@@ -37,8 +37,8 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access
-from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store
+from vivavoce.store.watches import WatchRow
 from vivavoce.suites.experiment import open_regrading
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.testing import LoopbackServer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.report.changes import Change, Difference, Kind
+from vivavoce.report.comparison.changes import Change, Difference, Kind
 from vivavoce.report.html.plots import (
     LETTERS,
     LONGEST_STRIP,
@@ -21,7 +21,7 @@ from vivavoce.report.html.plots import (
     strip,
     trend_plot,
 )
-from vivavoce.store.browse.status import SampleStatus
+from vivavoce.store.runs.rows import SampleStatus
 
 SHARE = st.floats(0, 1)
 

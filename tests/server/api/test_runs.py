@@ -4,7 +4,7 @@ import pytest
 
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
-from vivavoce.report.comparison import Comparison
+from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.store import Store

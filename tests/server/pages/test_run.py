@@ -12,7 +12,7 @@ from vivavoce.records.score import TESTER_ERROR, Score, Usage, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import PASSED_ADDED
-from vivavoce.report.tester import spoiled_lines
+from vivavoce.report.verdict import spoiled_lines
 from vivavoce.store.store import Store
 
 from ..live import get

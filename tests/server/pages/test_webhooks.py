@@ -5,9 +5,8 @@ from urllib.parse import quote
 
 from sqlalchemy import update
 
-from vivavoce.store.access.tokens import ROLES
-from vivavoce.store.database.schema import deliveries
-from vivavoce.store.database.text import json_text
+from vivavoce.store.access import ROLES
+from vivavoce.store.database.schema import deliveries, json_text
 from vivavoce.store.store import Store
 from vivavoce.store.webhooks import MOST_ATTEMPTS, tell
 

@@ -12,7 +12,7 @@ from vivavoce.records.score import Failure, Score, Usage, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.browse.filter import Has, parse_filter, quoted
 from vivavoce.store.browse.listing import SampleEntry
-from vivavoce.store.browse.status import cause_of
+from vivavoce.store.runs.rows import cause_of
 from vivavoce.store.store import Store
 
 from ..cases import BROKEN, FINGERPRINTS, GRADING, RUN

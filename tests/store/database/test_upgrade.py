@@ -28,7 +28,7 @@ from vivavoce.store.database.migrations import Step, released_steps, run_steps, 
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.database.sqlite import use_wal
 from vivavoce.store.database.upgrade import OlderSchema
-from vivavoce.store.maintenance.migrating import StoreInUse, migrate_store, migration_plan
+from vivavoce.store.maintenance.migration import StoreInUse, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
 from .. import cases
@@ -60,7 +60,7 @@ print('alembic' in sys.modules)
 STOP = """
 import os, sys
 import alembic.op
-from vivavoce.store.maintenance.migrating import migrate_store
+from vivavoce.store.maintenance.migration import migrate_store
 setattr(alembic.op, sys.argv[2], lambda *_, **__: os._exit(9))
 migrate_store(sys.argv[1])
 """

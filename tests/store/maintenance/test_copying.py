@@ -16,9 +16,9 @@ from vivavoce.records.run import AttemptKey, Drawn, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.address import is_postgresql
-from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.maintenance import copying
 from vivavoce.store.maintenance.copying import Copied
+from vivavoce.store.queues import QueuePlan
 from vivavoce.store.store import Store
 
 from .. import cases

@@ -222,8 +222,8 @@ def test_comments_are_found_with_their_turn_and_author(own_office: Store) -> Non
 
 
 def test_pages_of_comments_follow_each_other(own_office: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vivavoce.store.search.which_runs.STEP", 3)
-    monkeypatch.setattr("vivavoce.store.search.which_runs.MOST_READ", 6)
+    monkeypatch.setattr("vivavoce.store.search.runs.STEP", 3)
+    monkeypatch.setattr("vivavoce.store.search.runs.MOST_READ", 6)
     key = next(own_office.attempts("run-old")).key
     texts = ["rare" if at % 5 == 0 else "often" for at in range(20)]
     added = [(own_office.comments.add("run-old", key, None, "Ida", text).id, text) for text in texts]

@@ -18,16 +18,15 @@ from vivavoce.records.label import Calibration, CorrectedRate, HumanVerdict, Lab
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.records.score import conversation_label
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.label_agreement import rated
+from vivavoce.report.label_agreement import people_agreement, rated
 from vivavoce.report.text import count
 from vivavoce.run.corrected import rates_of
 from vivavoce.stats.corrected import table_of
 from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.stats.raters import kappa, kappa_interval
-from vivavoce.store.labels.calibrations import KeyedVerdict, new_calibration
-from vivavoce.store.labels.labels import Paired, Truth, truth_of
-from vivavoce.store.labels.people import people_agreement
+from vivavoce.store.calibrations import KeyedVerdict, new_calibration
+from vivavoce.store.labels import Paired, Truth, truth_of
 from vivavoce.store.store import Store
 
 

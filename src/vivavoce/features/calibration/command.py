@@ -22,7 +22,7 @@ from vivavoce.features.calibration.report import markdown_lines, terminal_lines
 from vivavoce.report.graded_run import GradedRun, require_grader
 from vivavoce.report.text import count
 from vivavoce.settings import user_name
-from vivavoce.store.labels.queues import QueuePlan
+from vivavoce.store.queues import QueuePlan
 from vivavoce.store.store import Store
 
 

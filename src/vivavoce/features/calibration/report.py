@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from vivavoce.features.calibration.calibration import Bin, CalibrationReport, Figure, Measure
 from vivavoce.report.label_agreement import people_lines
 from vivavoce.report.markdown import code, table
-from vivavoce.report.reasons import corrected_text
 from vivavoce.report.text import FittingTable, count, figures_table
+from vivavoce.report.verdict import corrected_text
 from vivavoce.safe_text import safe
 
 NAMES: dict[Measure, str] = {

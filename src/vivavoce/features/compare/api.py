@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.features.compare.cache import comparisons_of
 from vivavoce.features.compare.several import SeveralComparisons
 from vivavoce.records.run import Grading
-from vivavoce.report.comparison import Comparison
+from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.store.store import Store

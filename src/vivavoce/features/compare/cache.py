@@ -15,8 +15,8 @@ from fastapi import Request
 
 from vivavoce.features.compare.several import SeveralComparisons, compare_several
 from vivavoce.records.run import Grading
-from vivavoce.report.compare import compare
-from vivavoce.report.comparison import Comparison
+from vivavoce.report.comparison.comparison import Comparison
+from vivavoce.report.comparison.pairing import compare
 from vivavoce.store.store import Store
 
 KEPT = 16

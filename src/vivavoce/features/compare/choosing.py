@@ -9,7 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.extensions import Page
 from vivavoce.records.run import Run
 from vivavoce.server.pages.links import Value, address, number_query
-from vivavoce.store.browse.conditions import encode_cursor
+from vivavoce.store.browse.filter import encode_cursor
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 

@@ -15,11 +15,10 @@ from vivavoce.features.compare.several import SeveralComparisons, compare_severa
 from vivavoce.features.compare.terminal import comparison
 from vivavoce.features.compare.words import with_words
 from vivavoce.records.run import Grading
-from vivavoce.report.baseline import read_baseline
-from vivavoce.report.compare import compare
-from vivavoce.report.comparison import Comparison
-from vivavoce.report.sides import GradedSide
-from vivavoce.report.worse import Tolerance, check_two_runs, ruled
+from vivavoce.report.comparison.comparison import Comparison
+from vivavoce.report.comparison.pairing import compare
+from vivavoce.report.comparison.regressions import Tolerance, check_two_runs, ruled
+from vivavoce.report.comparison.sides import GradedSide, read_baseline
 from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 

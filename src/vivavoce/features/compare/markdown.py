@@ -8,11 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vivavoce.features.compare.words import lines_of
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison, in_markdown, remarks
+from vivavoce.report.comparison.comparison import (
+    Comparison,
+    Flip,
+    GraderComparison,
+    TargetComparison,
+    in_markdown,
+    remarks,
+)
+from vivavoce.report.comparison.regressions import reason_lines
 from vivavoce.report.markdown import code, folded, interval, number, table
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import count
-from vivavoce.report.worse import reason_lines
 
 SHOWN = 10
 """Samples of one kind that are shown of a target."""

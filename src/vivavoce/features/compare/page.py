@@ -17,10 +17,10 @@ from vivavoce.features.compare.plots import difference, finding, lead, scale_of,
 from vivavoce.features.compare.several_page import several_values
 from vivavoce.features.compare.text_difference import suite_difference
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.compare import reasons_of
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
-from vivavoce.report.finding import gate_of
+from vivavoce.report.comparison.comparison import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.comparison.pairing import reasons_of
 from vivavoce.report.tester import spoiled_sides
+from vivavoce.report.verdict import gate_of
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import new_job_page, run_page, sample_page
 from vivavoce.server.pages.page import page

@@ -17,7 +17,7 @@ from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, tu
 from vivavoce.report.html.transcript import Part, Showing, Spoken, Writer
 from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import SampleStatus, worst_of
+from vivavoce.store.runs.rows import SampleStatus, worst_of
 
 SHOWN = 200
 """Turns on one page."""

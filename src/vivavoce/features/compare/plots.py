@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vivavoce.features.compare.several import SeveralComparisons
-from vivavoce.report.comparison import (
+from vivavoce.report.comparison.comparison import (
     WORDS,
     Comparison,
     GraderComparison,

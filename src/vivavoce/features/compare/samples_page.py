@@ -17,7 +17,7 @@ from vivavoce.features.compare.page import Named, Sides
 from vivavoce.features.compare.paired_turns import SHOWN, paired_turns
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
-from vivavoce.report.comparison import Flip
+from vivavoce.report.comparison.comparison import Flip
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.links import run_page, sample_page
 from vivavoce.server.pages.page import page

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Verdict
-from vivavoce.report.comparison import (
+from vivavoce.report.comparison.comparison import (
     STYLES,
     WORDS,
     Compared,
@@ -21,12 +21,12 @@ from vivavoce.report.comparison import (
     in_markdown,
     measured_remarks,
 )
+from vivavoce.report.comparison.regressions import reason_lines, ruling_lines
 from vivavoce.report.markdown import code, table
 from vivavoce.report.markdown import interval as markdown_interval
 from vivavoce.report.markdown import number as markdown_number
 from vivavoce.report.terminal import interval, number
 from vivavoce.report.text import Column, FittingTable, Labelled
-from vivavoce.report.worse import reason_lines, ruling_lines
 from vivavoce.safe_text import safe
 
 MOST = 12

@@ -10,7 +10,7 @@ from vivavoce.features.compare.choosing import compare_page, several_data
 from vivavoce.features.compare.plots import difference, scale_of, several_finding, signed
 from vivavoce.features.compare.several import Line
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.comparison import Comparison
+from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.server.pages.links import run_page
 from vivavoce.store.store import Store
 

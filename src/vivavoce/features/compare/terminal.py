@@ -8,11 +8,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.features.compare.words import lines_of
-from vivavoce.report.comparison import STYLES, Comparison, Flip, GraderComparison, TargetComparison, p_text, remarks
+from vivavoce.report.comparison.comparison import (
+    STYLES,
+    Comparison,
+    Flip,
+    GraderComparison,
+    TargetComparison,
+    p_text,
+    remarks,
+)
+from vivavoce.report.comparison.regressions import ruling_lines
 from vivavoce.report.terminal import interval, number
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import Column, FittingTable, Labelled, count, one_line
-from vivavoce.report.worse import ruling_lines
 from vivavoce.safe_text import safe
 
 SHOWN = 10

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
-from vivavoce.report.worst import Exchange, exchange_of
+from vivavoce.report.comparison.comparison import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.worst_samples import Exchange, exchange_of
 from vivavoce.store.store import Store
 
 FLIPS = 10

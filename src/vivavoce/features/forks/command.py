@@ -16,8 +16,8 @@ from vivavoce.features.forks.experiment import Wanted, fork_run, run_targets
 from vivavoce.features.forks.report import Forked, fork_report, forked
 from vivavoce.records.run import Outcome, Run
 from vivavoce.records.score import to_index
-from vivavoce.report.again import continuing
 from vivavoce.report.capture import find_conversation
+from vivavoce.report.graded_run import continuing
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.run.workers import INTERRUPTED

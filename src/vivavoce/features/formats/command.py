@@ -16,8 +16,7 @@ from vivavoce.errors import UsageError
 from vivavoce.features.formats.conversion import SUITE, Conversion, How, NothingRead, convert, refuse_loss, translate
 from vivavoce.files.paths import whole_file
 from vivavoce.files.plain_yaml import yaml_text
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.text import count, strict_json
 
 _STEP = 500
 """After this many conversations the number on the terminal goes on."""

@@ -15,10 +15,9 @@ from vivavoce.features.groups.fields import cases_of, field_path, fields_of
 from vivavoce.records.score import to_number
 from vivavoce.stats.groups import Cell, GroupDifference, Sample, group_differences
 from vivavoce.stats.intervals import share_interval, spoiled_bounds
-from vivavoce.store.browse.conditions import Condition, Within
-from vivavoce.store.browse.filter import Term
-from vivavoce.store.browse.status import split_tags
+from vivavoce.store.browse.filter import Condition, Term, Within
 from vivavoce.store.database.schema import attempts, sample_index, scores
+from vivavoce.store.runs.rows import split_tags
 from vivavoce.store.store import Store
 
 Common = Literal["tag", "target", "trial"]

@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.records.label import LONGEST_NOTE, HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.graded_run import require_grader
+from vivavoce.report.label_agreement import agreement_of_all
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.store.browse.listing import LabelPage
-from vivavoce.store.labels.labels import LabelPlace, now_label
-from vivavoce.store.labels.people import agreement_of_all
+from vivavoce.store.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

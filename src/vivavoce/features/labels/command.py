@@ -15,11 +15,10 @@ from vivavoce.features.labels.labelling import questions
 from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
 from vivavoce.records.score import conversation_label, to_number, turn_label
 from vivavoce.report.graded_run import GradedRun, require_grader
-from vivavoce.report.label_agreement import people_lines, rated
-from vivavoce.report.rows import cell
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.label_agreement import agreement_of_all, people_lines, rated
+from vivavoce.report.tables import cell
 from vivavoce.report.terminal import number
-from vivavoce.store.labels.people import agreement_of_all
+from vivavoce.report.text import strict_json
 from vivavoce.store.store import Store
 
 

@@ -14,7 +14,7 @@ from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.store.labels.labels import now_decision
+from vivavoce.store.labels import now_decision
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

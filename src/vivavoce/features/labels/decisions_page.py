@@ -25,7 +25,7 @@ from vivavoce.server.pages.links import FirstTurn, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.labels.labels import LabelPlace, now_decision
+from vivavoce.store.labels import LabelPlace, now_decision
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

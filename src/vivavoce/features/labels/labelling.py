@@ -18,7 +18,7 @@ from vivavoce.report.details import score_number
 from vivavoce.report.graded_run import grader_names
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import WORDS, State, state_of
-from vivavoce.report.html.wording import score
+from vivavoce.report.text import score
 from vivavoce.safe_text import safe
 
 VERDICTS: Mapping[HumanVerdict, tuple[str, State]] = {

@@ -34,15 +34,14 @@ from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.score_notes import ScoreNote, whole_notes
 from vivavoce.report.html.transcript import Showing
-from vivavoce.report.label_agreement import people_lines
+from vivavoce.report.label_agreement import agreement_of_all, people_agreement, people_lines
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import FirstTurn, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.labels.labels import LabelPlace, agreement_with, now_label
-from vivavoce.store.labels.people import agreement_of_all, people_agreement
-from vivavoce.store.labels.queues import AssignedQueue, PersonProgress
+from vivavoce.store.labels import LabelPlace, agreement_with, now_label
+from vivavoce.store.queues import AssignedQueue, PersonProgress
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -8,8 +8,7 @@ from typing import Literal
 
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.store.labels.drawing import MOST, Selection
-from vivavoce.store.labels.queues import QueuePlan
+from vivavoce.store.queues import MOST, QueuePlan, Selection
 from vivavoce.store.store import Store
 
 Order = Literal["disagreement", "random"]

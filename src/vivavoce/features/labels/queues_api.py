@@ -12,8 +12,7 @@ from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.labels.drawing import Selection
-from vivavoce.store.labels.queues import AssignedQueue, QueuePlan
+from vivavoce.store.queues import AssignedQueue, QueuePlan, Selection
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

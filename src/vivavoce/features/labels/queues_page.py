@@ -17,8 +17,7 @@ from vivavoce.server.pages.links import run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.labels.drawing import Selection
-from vivavoce.store.labels.queues import QueuePlan
+from vivavoce.store.queues import QueuePlan, Selection
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -23,7 +23,7 @@ from vivavoce.metrics.types import metric_input
 from vivavoce.plugins import without_files
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import Score, conversation_name
-from vivavoce.report.compare import compare
+from vivavoce.report.comparison.pairing import compare
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.transcript import words_of
 from vivavoce.run.options import RunOptions

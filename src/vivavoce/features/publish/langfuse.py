@@ -27,7 +27,7 @@ from vivavoce.features.publish.langfuse_scores import (
 )
 from vivavoce.features.publish.sending import Address, Kind, Request
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.wire.http import checked_url
 
 FORMATS = frozenset(("langfuse", "otel"))

@@ -17,7 +17,7 @@ from vivavoce.features.publish.scores import Published, PublishedLabel, publishe
 from vivavoce.features.publish.sending import OLDER_SERVER, Ask, Kind, Request
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 
 ENVIRONMENT = "vivavoce"
 """Where Langfuse keeps traces of tests apart from those of users."""

@@ -14,8 +14,7 @@ from vivavoce.features.publish.conversation import COLUMNS, LABEL_COLUMNS, Cell,
 from vivavoce.features.publish.scores import figures, parameters
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.text import count, strict_json
 
 GRADING, COMPLETE = "vivavoce.grading", "vivavoce.complete"
 """Tags of a run: which set of scores it holds, and that it holds all of it."""

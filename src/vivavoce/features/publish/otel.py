@@ -22,7 +22,7 @@ from vivavoce.features.publish.conversation import Conversation, Message, Place,
 from vivavoce.features.publish.sending import Address, Kind, Request
 from vivavoce.records.score import Failure, Score
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.wire.http import checked_url
 from vivavoce.wire.otlp import SCORE_EVENT, nanoseconds, otlp_attributes
 from vivavoce.wire.own_traffic import RUN

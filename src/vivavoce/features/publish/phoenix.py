@@ -22,7 +22,7 @@ from vivavoce.features.publish.conversation import Conversation, Place, Span, co
 from vivavoce.features.publish.scores import VALUES, Published, PublishedLabel, is_judged, published, published_labels
 from vivavoce.features.publish.sending import OLDER_SERVER, Address, Ask, Kind, Request
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.wire.http import checked_url
 
 FORMATS = frozenset(("openinference", "otel"))

@@ -10,9 +10,9 @@ from vivavoce.features.publish.conversation import Conversation, Place, conversa
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, described_targets
 from vivavoce.records.score import Score, Usage, to_number
-from vivavoce.report.best_target import target_names
+from vivavoce.report.details import target_names
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.run.summary import GraderSummary, Summary
 
 _TARGET = ("kind", "model", "url", "base_url", "function", "agent_id")

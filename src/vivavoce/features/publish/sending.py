@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from vivavoce.errors import Fault, UsageError
 from vivavoce.files.paths import whole_file
 from vivavoce.pacing.limits import retrying
-from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count
+from vivavoce.report.text import count, strict_json
 from vivavoce.wire.http import Client, Limits
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.features.realism.features import FEATURES, Feature
 from vivavoce.features.realism.measuring import Both
 from vivavoce.features.realism.wording import value_in_words
-from vivavoce.report.again import show_command
+from vivavoce.report.graded_run import show_command
 from vivavoce.report.text import one_line
 from vivavoce.stats.classifier import Scored
 from vivavoce.stats.resampling import Floats

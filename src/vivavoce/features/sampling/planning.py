@@ -10,8 +10,8 @@ from vivavoce.records.details import dollars
 from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import total
-from vivavoce.report.finding import gate_of, main_grader
 from vivavoce.report.text import count
+from vivavoce.report.verdict import gate_of, main_grader
 from vivavoce.run.summary import Summary
 from vivavoce.run.tallies import Tally, tally
 from vivavoce.safe_text import safe

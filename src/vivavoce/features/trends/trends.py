@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound
 from vivavoce.records.run import Grading
-from vivavoce.report.changes import SUBJECTS, Change, changes_between, metric_change, rules_of
-from vivavoce.report.finding import gate_of
+from vivavoce.report.comparison.changes import SUBJECTS, Change, changes_between, metric_change, rules_of
 from vivavoce.report.html.plots import Point, Step
 from vivavoce.report.html.run import gates_of, is_about
 from vivavoce.report.text import count, one_line
+from vivavoce.report.verdict import gate_of
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.store.browse.series import Graded, Series
 from vivavoce.store.store import Store

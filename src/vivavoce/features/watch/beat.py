@@ -19,8 +19,8 @@ from vivavoce.run.corrected import correcting
 from vivavoce.run.summary import summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules
-from vivavoce.store.browse.watches import ScoreCount, WatchRow
 from vivavoce.store.store import Store
+from vivavoce.store.watches import ScoreCount, WatchRow
 
 EVERY = 10.0
 """Seconds between two times that a watch tells how it is doing."""

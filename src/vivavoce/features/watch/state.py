@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Reason, Verdict
-from vivavoce.report.reasons import reason_text
 from vivavoce.report.text import count
+from vivavoce.report.verdict import reason_text
 from vivavoce.run.summary import GraderSummary
 from vivavoce.stats.intervals import share_interval
 from vivavoce.store.browse.listing import SampleEntry
-from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store
+from vivavoce.store.watches import WatchRow
 
 AlertState = Literal["ok", "firing", "undecided"]
 """What the gate says of the last conversations: it passes, it fails, or nothing can be said."""

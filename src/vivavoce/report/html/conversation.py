@@ -1,18 +1,24 @@
-"""What a page about a conversation shows: the transcript, with the scores of each turn next to it."""
+"""A conversation on a page: its transcript with the scores of each turn, what changed in its state, and comments."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from markupsafe import Markup, escape
+from pydantic import JsonValue
+
+from vivavoce.comparing.json_values import same_json
+from vivavoce.metrics.exact.arguments import at_path
 from vivavoce.records.agents import Agents
 from vivavoce.records.details import in_words, spent
-from vivavoce.records.run import Outcome
-from vivavoce.records.score import Failure, to_number
+from vivavoce.records.label import Comment
+from vivavoce.records.run import Attempt, Outcome
+from vivavoce.records.score import Failure, to_index, to_number
 from vivavoce.records.trajectory import Test, Trajectory
-from vivavoce.report.causes import REWARD, Cause, causes
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.outline import Window, found_words, outline, window
 from vivavoce.report.html.plots import strip
@@ -28,12 +34,150 @@ from vivavoce.report.html.score_notes import (
     whole_notes,
 )
 from vivavoce.report.html.transcript import Part, Showing, Shown, Thought, Writer, judged, steps, thoughts
-from vivavoce.report.html.wording import span
-from vivavoce.report.state_changes import StateChange, state_changes
 from vivavoce.report.tester import discarded_title, measured
-from vivavoce.report.text import one_line
+from vivavoce.report.text import one_line, span
+from vivavoce.report.transcript import REWARD, Cause, causes
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import SampleStatus, worst_of
+from vivavoce.store.runs.rows import SampleStatus, worst_of
+
+Found = tuple[JsonValue] | None
+"""A value alone in a tuple, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A path of the state with its value before, after, and as it was expected, None where there is none.
+
+    `holds` says whether what the row expects came true, None where it expects nothing of this path.
+    """
+
+    path: str
+    before: Found
+    after: Found
+    expected: Found = None
+    holds: bool | None = None
+
+
+def state_changes(attempt: Attempt) -> list[StateChange]:
+    """Return what changed, and what the row expects and did not come true; nothing where no state is recorded.
+
+    Of expectations those count that have to hold: not those under `not` and `any`.
+    """
+    row = cast("Mapping[str, JsonValue]", json.loads(attempt.sample))
+    after = cast("JsonValue", attempt.trajectory.state)
+    before = row.get("state")
+    start = dict(_leaves(before)) if isinstance(before, dict) else {}
+    wanted = list(_wanted(row.get("expect")))
+    if after is None or not (isinstance(before, dict) or wanted):
+        return []
+    end = dict(_leaves(after))
+    expected = {path: value for base, value in wanted for path, value in _expected(base, value, after)}
+    paths = {**start, **(end if isinstance(before, dict) else {}), **expected}
+    found = (_change(path, start, end, expected) for path in paths)
+    known = isinstance(before, dict)
+    return [one for one in found if one.holds is False or (known and not _same(one.before, one.after))]
+
+
+def _change(
+    path: str, start: Mapping[str, JsonValue], end: Mapping[str, JsonValue], expected: Mapping[str, Found]
+) -> StateChange:
+    before, after = ((side[path],) if path in side else None for side in (start, end))
+    if path not in expected:
+        return StateChange(path, before, after)
+    return StateChange(path, before, after, expected[path], _same(after, expected[path]))
+
+
+def _same(one: Found, other: Found) -> bool:
+    return one is other if one is None or other is None else same_json(one[0], other[0])
+
+
+def _leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Yield the values that hold no others, and empty ones, with their paths."""
+    pending = [(path, value)]  # a list instead of recursion: a state may nest deeper than Python can call
+    while pending:
+        place, one = pending.pop()
+        inner = one.items() if isinstance(one, dict) else enumerate(one) if isinstance(one, list) else ()
+        steps = [(f"{place}.{key}" if place else str(key), each) for key, each in inner]
+        if steps:
+            pending += reversed(steps)
+        else:
+            yield place, one
+
+
+def _wanted(expect: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    """Yield what the assertions of a row want at which path of the state, "" for all of it."""
+    if isinstance(expect, list):
+        for one in expect:
+            yield from _wanted(one)
+    elif isinstance(expect, dict):
+        yield from _wanted(expect.get("all"))
+        state = expect.get("state")
+        yield from state.items() if isinstance(state, dict) else ()
+        if "final_state" in expect:
+            yield "", expect["final_state"]
+
+
+def _expected(base: str, wanted: JsonValue, after: JsonValue) -> Iterator[tuple[str, Found]]:
+    """Yield what is expected below a path: each value that is wanted, and None for one that is there unwanted."""
+    actual = (after,) if not base else at_path(after, base)
+    inside = dict(_leaves(wanted, base))
+    for path in _leaves(actual[0], base) if actual is not None else ():
+        if path[0] not in inside:
+            yield path[0], None
+    yield from ((path, (value,)) for path, value in inside.items())
+
+
+_TURN = re.compile(r"(?<![\w#/])#t([1-9][0-9]{0,8})\b", re.ASCII)
+
+Place = Callable[[int], str | None]
+"""Returns the address of a turn, None if there is no such page."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommentShown:
+    """A comment; `resolved` is who resolved it, empty while it is open, `may_remove` is of the person who looks."""
+
+    id: int
+    author: str
+    html: Markup
+    at: float
+    resolved: str
+    may_remove: bool
+
+
+def shown_comments(
+    comments: Sequence[Comment], turns: int, place_of: Place, who: str, *, removes_all: bool
+) -> dict[int | None, list[CommentShown]]:
+    """Return comments by turn, oldest first; `removes_all` means that this person may remove anybody's."""
+    found: dict[int | None, list[CommentShown]] = {}
+    for comment in comments:
+        found.setdefault(comment.turn, []).append(
+            CommentShown(
+                id=comment.id,
+                author=safe(comment.author),
+                html=comment_html(comment.text, turns, place_of),
+                at=comment.created_at,
+                resolved=safe(comment.resolved_by or ""),
+                may_remove=removes_all or comment.author == who,
+            )
+        )
+    return found
+
+
+def comment_html(text: str, turns: int, place_of: Place) -> Markup:
+    """Return a text escaped; a reference to one of the `turns`, such as `#t3`, becomes a link."""
+    pieces: list[Markup] = []
+    at = 0
+    for found in _TURN.finditer(text):
+        index = to_index(int(found[1]))
+        address = place_of(index) if index < turns else None
+        if address is None:
+            continue
+        pieces.append(escape(safe(text[at : found.start()])))
+        pieces.append(Markup('<a href="{}">{}</a>').format(address, found[0]))
+        at = found.end()
+    return Markup("").join([*pieces, escape(safe(text[at:]))])
+
 
 CAUSES = 8
 """Causes that stand open at the top; the others are folded."""

@@ -15,13 +15,13 @@ from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import Evidence, Score, conversation_label, shorten, turn_label, turn_title
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.report.comparison import Comparison, GraderComparison
+from vivavoce.report.comparison.comparison import Comparison, GraderComparison
+from vivavoce.report.comparison.regressions import reason_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.rendering import STATIC, rendered
 from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.report.text import count
-from vivavoce.report.worse import reason_lines
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.safe_text import safe
 from vivavoce.samples.sample import Sample

@@ -18,8 +18,8 @@ from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.rendering import STATIC, pieces, rendered
 from vivavoce.report.html.run import by_target, head
 from vivavoce.report.html.samples import Line, line, usual_columns
-from vivavoce.report.reasons import error_groups
-from vivavoce.report.worst import outcome_of
+from vivavoce.report.verdict import error_groups
+from vivavoce.report.worst_samples import outcome_of
 from vivavoce.store.browse.listing import SampleEntry
 
 LISTED = 1000

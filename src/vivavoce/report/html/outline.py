@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from vivavoce.comparing.text import FoldedText
 from vivavoce.messages import AIMessage, AnyMessage, ToolMessage
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.report.html.content.written import LONGEST
+from vivavoce.report.html.content.message import LONGEST
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
-from vivavoce.store.browse.status import RANK, SampleStatus
+from vivavoce.store.runs.rows import RANK, SampleStatus
 
 SHOWN = 100
 """Turns that are shown together, at most."""

@@ -13,12 +13,11 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.details import MeasurementSummary
 from vivavoce.records.run import Status, Verdict
-from vivavoce.report.changes import Change
+from vivavoce.report.comparison.changes import Change
 from vivavoce.report.details import measured_text
 from vivavoce.report.html.score_notes import WORDS
-from vivavoce.report.html.wording import clock, score
-from vivavoce.report.text import one_line
-from vivavoce.store.browse.status import SampleStatus
+from vivavoce.report.text import clock, one_line, score
+from vivavoce.store.runs.rows import SampleStatus
 
 STEP = 15
 """Pixels that a turn takes in a strip."""

@@ -13,11 +13,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from vivavoce.extensions import Page, answers, answers_of
 from vivavoce.records.details import dollars
 from vivavoce.records.score import conversation_label, to_number
+from vivavoce.report import text
 from vivavoce.report.details import judged_text, mean_text, range_text, score_number
-from vivavoce.report.html import wording
 from vivavoce.report.html.score_notes import WORDS
-from vivavoce.report.tester import net_text
 from vivavoce.report.text import one_line
+from vivavoce.report.verdict import net_text
 from vivavoce.safe_text import safe
 
 FOLDER = Path(__file__).parent
@@ -52,20 +52,20 @@ def environment() -> Environment:
     cast("dict[str, object]", found.globals).update(words=WORDS, alone=False, label_of=conversation_label, tabs=_tabs())
     filters: dict[str, Callable[..., object]] = {
         "brief": one_line,
-        "clock": wording.clock,
-        "date": wording.date,
-        "day": wording.day,
+        "clock": text.clock,
+        "date": text.date,
+        "day": text.day,
         "dollars": dollars,
-        "percent": wording.percent,
+        "percent": text.percent,
         "judged": judged_text,
         "net_of_tester": net_text,
         "number": to_number,
         "mean_text": mean_text,
         "range_text": range_text,
-        "score": wording.score,
+        "score": text.score,
         "score_number": score_number,
         "shown": safe,
-        "span": wording.span,
+        "span": text.span,
     }
     cast("dict[str, object]", found.filters).update(filters)
     return found

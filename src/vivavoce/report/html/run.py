@@ -12,7 +12,6 @@ from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.records.details import dollars, in_words
 from vivavoce.records.run import Grading, Reason, Run, Verdict
 from vivavoce.records.score import total
-from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.details import (
     HEADS,
     agent_rows,
@@ -20,18 +19,27 @@ from vivavoce.report.details import (
     detail_lines,
     measured_lines,
     sampled_lines,
+    sentences,
     tags_line,
+    target_names,
     who_failed,
 )
-from vivavoce.report.finding import finding, gate_of, headline
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import State
-from vivavoce.report.html.wording import score, span
 from vivavoce.report.matrix import Cell, cell_text, figures, matrix_of
-from vivavoce.report.reasons import breach_lines, corrected_lines, reason_text, unverified_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line
-from vivavoce.report.tester import spoiled_lines
+from vivavoce.report.text import score, span
+from vivavoce.report.verdict import (
+    breach_lines,
+    corrected_lines,
+    finding,
+    gate_of,
+    headline,
+    reason_text,
+    spoiled_lines,
+    unverified_lines,
+)
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import Histogram

@@ -11,15 +11,14 @@ from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
 from vivavoce.records.score import to_number
 from vivavoce.report.details import score_number
-from vivavoce.report.finding import headline
 from vivavoce.report.html.plots import Strip, strip
-from vivavoce.report.html.wording import span
-from vivavoce.report.text import one_line
+from vivavoce.report.text import one_line, span
+from vivavoce.report.verdict import headline
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.filter import NUMBERS
 from vivavoce.store.browse.listing import SampleEntry, ScoreEntry, TurnScore
-from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
+from vivavoce.store.runs.rows import SampleStatus, status_of, worst_of
 
 GRADERS = 3
 """Graders that have a column of their own where none was chosen."""

@@ -12,10 +12,10 @@ from vivavoce.records.score import Finding as ScoreFinding
 from vivavoce.records.trajectory import Test
 from vivavoce.report.details import score_number
 from vivavoce.report.html.evidence import Quote, Register
-from vivavoce.report.html.wording import indented
 from vivavoce.report.tester import verdict_title
+from vivavoce.report.text import indented
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import SampleStatus, status_of
+from vivavoce.store.runs.rows import SampleStatus, status_of
 
 State: TypeAlias = SampleStatus | Literal["part"]
 """The state of a note or a finding, as named in the style sheet. Only a finding can be partial."""

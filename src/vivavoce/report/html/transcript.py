@@ -1,4 +1,4 @@
-"""The transcript of a conversation on a page: turns with messages and tool calls, and score notes next to them."""
+"""The transcript of a conversation on a page: its turns, the score notes next to them, and the calls of a judge."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from typing import Any, ClassVar, Literal
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.messages import AIMessage, AnyMessage, Content, ContentPart, ToolCall, ToolMessage
 from vivavoce.records.agents import Agents
+from vivavoce.records.replies import JudgeCall
+from vivavoce.records.score import to_number
 from vivavoce.records.trajectory import Step, Test, Turn, origin, outcome_of, tool_results
-from vivavoce.report.html.content.legible import legible
-from vivavoce.report.html.content.media import Media, media_of
-from vivavoce.report.html.content.reasoning import reasoning, without_reasoning
-from vivavoce.report.html.content.written import LONGEST, Sort, Written, written
-from vivavoce.report.html.evidence import Cite, Quote, Register
+from vivavoce.report.html.content.message import (
+    LONGEST,
+    Media,
+    Sort,
+    Written,
+    media_of,
+    reasoning,
+    without_reasoning,
+    written,
+)
+from vivavoce.report.html.evidence import Cite, Quote, Register, legible
 from vivavoce.report.html.score_notes import ScoreNote, State
-from vivavoce.report.html.wording import span
-from vivavoce.report.text import one_line
-from vivavoce.report.transcript import words_of, words_of_parts
+from vivavoce.report.text import indented, one_line, span
+from vivavoce.report.transcript import about, asked_text, facts, replied_text, words_of, words_of_parts
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import worst_of
+from vivavoce.store.runs.rows import worst_of
 
 MOST = 300
 """Messages and calls of one turn that a page shows, besides those with evidence."""
@@ -426,3 +433,59 @@ def steps(taken: Iterable[Step]) -> list[Thought]:
 def _step(step: Step) -> Thought:
     refused = " (refused)" if step.refused else ""
     return Thought(safe(step.tool_name or "words") + refused, one_line(step.tool_message.text, 300))
+
+
+TextLink = Callable[[int, int | None], str]
+"""Returns the address of a message of a call in full, or of the reply; both are counted from 0."""
+
+_ROLES: Mapping[str, str] = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of a request, as it was written."""
+
+    role: str
+    text: Written
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """A call as a page shows it; `reply` is None where none is kept, `settings` and `schema` may be empty."""
+
+    number: int
+    about: str
+    request: list[Said]
+    reply: Written | None
+    repair: list[Said]
+    facts: list[tuple[str, str]]
+    settings: str
+    schema: str
+    is_repaired: bool
+
+
+def shown_calls(calls: Sequence[JudgeCall], first: int, link: TextLink) -> list[ShownCall]:
+    """Return calls as a page shows them; `first` is the place of the first of them among all, from 0."""
+    return [_shown(call, first + place, link) for place, call in enumerate(calls)]
+
+
+def _shown(call: JudgeCall, place: int, link: TextLink) -> ShownCall:
+    return ShownCall(
+        number=to_number(place),
+        about=about(call),
+        request=[_said(one, link(place, number)) for number, one in enumerate(call.messages)],
+        reply=None if call.text is None else _written(replied_text(call), link(place, None), raw=False),
+        repair=[_said(one, None) for one in call.repair],
+        facts=facts(call),
+        settings=safe(", ".join(f"{name} {json.dumps(value)}" for name, value in call.settings.items())),
+        schema="" if call.answer_schema is None else indented(call.answer_schema),
+        is_repaired=bool(call.applied.get("repaired")),
+    )
+
+
+def _said(message: AnyMessage, link: str | None) -> Said:
+    return Said(_ROLES.get(message.role, message.role), _written(asked_text(message), link, raw=True))
+
+
+def _written(text: str, link: str | None, *, raw: bool) -> Written:
+    return written(legible(text), "data", (), raw=raw, rest=link)

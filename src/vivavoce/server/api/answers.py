@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from vivavoce.errors import NotFound
 from vivavoce.records.score import shorten
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.replies import Problem
 from vivavoce.server.statuses import INVALID, answered, code_of

@@ -8,7 +8,7 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import needs
-from vivavoce.store.access.audit import AuditPage
+from vivavoce.store.audit import AuditPage
 
 router = APIRouter(prefix="/api/v1", tags=["audit"], route_class=StrictRoute, responses=ERRORS)
 

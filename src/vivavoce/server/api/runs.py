@@ -10,17 +10,16 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
-from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.verdict import finding
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.server.requested_metrics import check_grader, check_graders
 from vivavoce.server.users import user_of
-from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
-from vivavoce.store.browse.filter import parse_filter
+from vivavoce.store.browse.filter import ListedVerdict, RunFilter, parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
-from vivavoce.store.labels.labels import LabelPlace
+from vivavoce.store.labels import LabelPlace
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 

@@ -10,7 +10,7 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import SearchPage, search_hit
-from vivavoce.store.browse.conditions import encode_cursor, read_place
+from vivavoce.store.browse.filter import encode_cursor, read_place
 from vivavoce.store.search.query import OPERATORS, parse_query
 from vivavoce.store.search.search import Kind
 from vivavoce.store.store import Store

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import strict_json
 from vivavoce.safe_text import safe
 from vivavoce.server.capturing import add_row, captured_row
 from vivavoce.server.pages.forms import Form, form_key, index_of

@@ -14,7 +14,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.label import LONGEST_COMMENT, Comment, CommentText
 from vivavoce.records.run import AttemptKey, Outcome, Run
 from vivavoce.records.score import to_number
-from vivavoce.report.html.commenting import CommentShown, Place, shown_comments
+from vivavoce.report.html.conversation import CommentShown, Place, shown_comments
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import comment_page, comments_page, sample_page
 from vivavoce.server.pages.route import PageRoute

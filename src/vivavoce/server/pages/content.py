@@ -14,7 +14,7 @@ from vivavoce.errors import NotFound
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import to_index, to_number
-from vivavoce.report.html.content.media import Media, decoded, media_of
+from vivavoce.report.html.content.message import Media, decoded, media_of
 from vivavoce.report.html.transcript import ContentPlace, Showing
 from vivavoce.report.transcript import words_of
 from vivavoce.server.pages.links import TrialNumber, exchange_page, message_content

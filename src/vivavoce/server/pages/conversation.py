@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.extensions import PagePart, PageSection, answers_of
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
-from vivavoce.report.html.commenting import Place
+from vivavoce.report.html.conversation import Place
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.pages.comments import comment_section
 from vivavoce.server.pages.content import showing

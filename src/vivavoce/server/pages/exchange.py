@@ -11,8 +11,8 @@ from vivavoce.errors import NotFound
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score, to_index, to_number
-from vivavoce.report.html.judge_calls import shown_calls
-from vivavoce.report.judge_calls import asked_text, replied_text
+from vivavoce.report.html.transcript import shown_calls
+from vivavoce.report.transcript import asked_text, replied_text
 from vivavoce.server.pages.content import plain_text
 from vivavoce.server.pages.links import (
     TrialNumber,

@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.run import gates_of, metrics, scale_of
-from vivavoce.report.html.wording import day
+from vivavoce.report.text import day
 from vivavoce.server.job import Job
 from vivavoce.server.job_record import JobRecord, JobStatus, Kind
 from vivavoce.server.job_requests import ResumeJob

@@ -12,7 +12,7 @@ from vivavoce.server.job_record import JobEvent, MessageNews
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.links import job_page, sample_page
 from vivavoce.store.browse.listing import ScoreEntry
-from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
+from vivavoce.store.runs.rows import SampleStatus, status_of, worst_of
 
 PLACES = 24
 """Conversations on the page of a job at a time; a new one replaces the one that has been over longest."""

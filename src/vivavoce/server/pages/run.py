@@ -15,7 +15,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.run import LARGEST, by_target, drawn, head
 from vivavoce.report.html.samples import Column, Line, all_columns, chosen_columns, line, usual_columns
-from vivavoce.report.reasons import error_groups
+from vivavoce.report.verdict import error_groups
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.forms import form_key
@@ -28,7 +28,7 @@ from vivavoce.server.requested_metrics import check_graders
 from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import parse_filter
-from vivavoce.store.browse.status import RANK, SampleStatus
+from vivavoce.store.runs.rows import RANK, SampleStatus
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

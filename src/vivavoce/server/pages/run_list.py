@@ -13,15 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Status
-from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
-from vivavoce.report.html.wording import day
+from vivavoce.report.text import day
+from vivavoce.report.verdict import headline_failed, listed_finding
 from vivavoce.server.pages.first_visit import first_visit
 from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
-from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
+from vivavoce.store.browse.filter import ListedVerdict, RunFilter
 from vivavoce.store.browse.listing import Headline, RunEntry
 from vivavoce.store.store import Store
 

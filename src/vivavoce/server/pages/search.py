@@ -16,11 +16,10 @@ from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page, search_data, search_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browse.conditions import encode_cursor, read_place
+from vivavoce.store.browse.filter import encode_cursor, read_place
 from vivavoce.store.browse.listing import RunEntry
-from vivavoce.store.search.query import OPERATORS, ROLES, STATES, Query, parse_query, quoted
+from vivavoce.store.search.query import AFTER, BEFORE, OPERATORS, ROLES, STATES, Query, marked, parse_query, quoted
 from vivavoce.store.search.search import Found, Hit, Kind
-from vivavoce.store.search.words import AFTER, BEFORE, marked
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

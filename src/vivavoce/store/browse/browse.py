@@ -18,19 +18,22 @@ from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.lazy_names import lazy
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import Score, State, shorten
-from vivavoce.store.browse.conditions import (
+from vivavoce.store.browse.filter import (
+    NUMBERS,
+    Compares,
     Condition,
+    Has,
     RunFilter,
+    Term,
     Within,
     beside,
     conditions,
     encode_cursor,
     ordering,
+    parse_filter,
     read_place,
     run_conditions,
 )
-from vivavoce.store.browse.details import score_histograms, taken_histograms
-from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
 from vivavoce.store.browse.listing import (
     ErrorList,
     GradedTurn,
@@ -47,12 +50,12 @@ from vivavoce.store.browse.listing import (
     run_entry,
     sample_entry,
 )
-from vivavoce.store.browse.status import RANK, SampleStatus
+from vivavoce.store.browse.scenarios import score_histograms, taken_histograms
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.runs.naming import keys_of, no_conversation
 from vivavoce.store.runs.reading import all_dead_runs, with_current_status
-from vivavoce.store.runs.serialization import run_of, score_of, turn_of
+from vivavoce.store.runs.rows import RANK, SampleStatus, run_of, score_of, turn_of
 
 T = TypeVar("T")
 

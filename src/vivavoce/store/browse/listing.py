@@ -16,9 +16,8 @@ from vivavoce.records.label import Comment, Label
 from vivavoce.records.run import Status, Verdict, failing_grader
 from vivavoce.records.score import Failure, Score, State, Usage, shorten, total
 from vivavoce.records.trajectory import Turn
-from vivavoce.store.browse.status import SampleStatus, split_tags
 from vivavoce.store.database.database import AnyRow, values_of
-from vivavoce.store.runs.serialization import failure_of_text, measured_in
+from vivavoce.store.runs.rows import SampleStatus, failure_of_text, measured_in, split_tags
 
 
 class Listed(BaseModel):

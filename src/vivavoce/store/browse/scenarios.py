@@ -1,27 +1,30 @@
-"""The data for a comparison of graded runs: scenarios and scores in one query, and the texts of a few of them.
-
-Whole runs are read, without messages.
-"""
+"""Graded runs as data: the scenarios and scores of a comparison, and what a summary shows besides means."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select
 
-from vivavoce.records.run import Grading
-from vivavoce.records.score import Failure, State
-from vivavoce.store.browse.listing import title_of
-from vivavoce.store.database.database import AnySelect, Database, any_of, tuples_of
-from vivavoce.store.database.schema import attempts, scores
-from vivavoce.store.runs.serialization import failure_of_text, measured_in
+from vivavoce.messages import load_messages
+from vivavoce.records.agents import several
+from vivavoce.records.details import roles_of
+from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.records.score import WARN, Failure, State, Usage, total
+from vivavoce.store.browse.listing import Histogram, Taken, title_of
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, any_of, tuples_of
+from vivavoce.store.database.schema import attempts, sample_index, scores, turns
+from vivavoce.store.runs.rows import failure_of_text, measured_in, usage_of_test
 
-if TYPE_CHECKING:  # numpy takes a tenth of a second to import, which most commands do not need
+if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 AT_ONCE = 5000
 """Attempts in one query."""
@@ -203,3 +206,166 @@ def _score_text(row: tuple[Any, ...], turns: tuple[ScoreText, ...] | None = None
 
 def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
     return (numbers[start : start + AT_ONCE] for start in range(0, len(numbers), AT_ONCE))
+
+
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_AGENT = re.compile(rf'"role":"assistant",(?:"content":(?:null|{_TEXT}|\[.*?\]),)?"name":({_TEXT})', re.DOTALL)
+"""The name of an assistant in the JSON of messages, as it is stored."""
+ROWS_AT_ONCE = 1000
+"""Rows in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The details of graded runs."""
+
+    database: Database
+
+    def usage(self, grading: Grading) -> dict[str, Usage]:
+        """Return what the conversations of a run and a grading of it used, by role."""
+        a, s = attempts.c, scores.c
+        graded: defaultdict[int, list[Usage]] = defaultdict(list)
+        query = select(s.attempt_id, s.usage).where(*_whole(grading), s.kind == "grade")
+        for row in self._rows(query.where(s.usage.is_not(None))):
+            graded[row.attempt_id].append(_usage(row.usage))
+        found: dict[str, Usage] = {}
+        for row in self._rows(select(a.id, a.usage, a.test).where(a.run_id == grading.run_id)):
+            if row.usage is None and row.test is None and row.id not in graded:
+                continue
+            target = Usage() if row.usage is None else _usage(row.usage)
+            test = None if row.test is None else usage_of_test(json.loads(row.test))
+            for role, used in roles_of(target, total(graded.get(row.id, ())) or Usage(), test).items():
+                found[role] = found[role] + used if role in found else used
+        return found
+
+    def seconds(self, run_id: str) -> dict[str, list[float]]:
+        """Return by target the seconds that it took for each reply, where they are known."""
+        query = select(attempts.c.target, turns.c.seconds).join_from(attempts, turns)
+        found: defaultdict[str, list[float]] = defaultdict(list)
+        for row in self._rows(query.where(attempts.c.run_id == run_id, turns.c.seconds.is_not(None))):
+            found[row.target].append(row.seconds)
+        return dict(found)
+
+    def has_agents(self, run_id: str) -> bool:
+        """Return whether several agents act in a conversation of a run."""
+        query = select(turns.c.attempt_id, turns.c.messages).join_from(attempts, turns)
+        query = query.where(attempts.c.run_id == run_id, turns.c.messages.contains('"name":'))
+        named: dict[int, str] = {}
+        for row in self._rows(query):
+            for name in _AGENT.findall(row.messages):
+                if named.setdefault(row.attempt_id, name) != name and self._are_several(row.attempt_id):
+                    return True
+        return False
+
+    def _are_several(self, attempt_id: int) -> bool:
+        found = self._rows(select(turns.c.messages).where(turns.c.attempt_id == attempt_id).order_by(turns.c.idx))
+        return several(message for row in found for message in load_messages(row.messages))
+
+    def tags(self, run_id: str) -> dict[str, frozenset[str]]:
+        """Return the tags of each sample that has some."""
+        a = attempts.c
+        query = select(a.sample_id, a.sample).where(a.run_id == run_id, a.sample.contains('"tags"'))
+        found = {row.sample_id: json.loads(row.sample).get("tags") or () for row in self._rows(query)}
+        return {sample: frozenset(map(str, tags)) for sample, tags in found.items() if tags}
+
+    def votes(self, grading: Grading) -> Iterator[tuple[AttemptKey, str, list[float]]]:
+        """Yield attempt, grader and values of the scores for which a judge was asked several times."""
+        a, s = attempts.c, scores.c
+        query = select(a.sample_id, a.target, a.trial, s.name, s.extra).join_from(attempts, scores)
+        query = query.where(*_whole(grading), s.extra.contains('"votes"'))
+        for row in self._rows(query):
+            votes: list[dict[str, Any]] = json.loads(row.extra).get("votes") or []
+            values = [vote["value"] for vote in votes if isinstance(vote.get("value"), int | float)]
+            if len(values) > 1:
+                yield AttemptKey(row.sample_id, row.target, row.trial), row.name, values
+
+    def skips(self, grading: Grading) -> Iterator[tuple[str, str, str, int]]:
+        """Yield target, grader, reason and number of the conversations that a grader does not apply to."""
+        a, s = attempts.c, scores.c
+        query = select(a.target, s.name, s.reason, func.count().label("number")).join_from(attempts, scores)
+        query = query.where(*_whole(grading), s.state == "skipped").group_by(a.target, s.name, s.reason)
+        for row in self._rows(query.order_by(func.min(s.id))):
+            yield row.target, row.name, row.reason or "", row.number
+
+    def warned(self, grading: Grading) -> dict[tuple[str, str], list[str]]:
+        """Return by target and grader the sample of each conversation with a finding that only warns."""
+        a, s = attempts.c, scores.c
+        query = select(a.target, a.sample_id, s.name, s.findings).join_from(attempts, scores)
+        query = query.where(*_whole(grading), s.findings.contains(f'"{WARN}"')).order_by(s.id)
+        found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for row in self._rows(query):
+            if any(finding.get("state") == WARN for finding in json.loads(row.findings)):
+                found[row.target, row.name].append(row.sample_id)
+        return dict(found)
+
+    def _rows(self, query: AnySelect) -> Iterator[AnyRow]:
+        with self.database.connected() as connection:
+            for some in connection.execute(query).partitions(ROWS_AT_ONCE):
+                yield from some
+
+
+def _whole(grading: Grading) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition for the scores of whole conversations by a grading, those that an index finds."""
+    s = scores.c
+    return s.name.in_(graders_of(grading)), s.grading_id == grading.id, s.turn.is_(None)
+
+
+def _usage(text: str) -> Usage:
+    return Usage.model_validate_json(text)
+
+
+BINS = 10
+"""Ranges of a histogram."""
+
+
+def score_histograms(connection: Connection, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
+    """Return how often each grader gave scores from 0 to 1, in tenths; 1 is in the last range."""
+    s = scores.c
+    query = select(s.name, _place(s.value, 0.0, 1.0).label("place"), func.count().label("number")).where(
+        s.grading_id == grading_id, s.name.in_(graders), s.turn.is_(None), s.value.is_not(None)
+    )
+    counts = {name: [0] * BINS for name in graders}
+    for row in connection.execute(query.group_by(s.name, "place")):
+        counts[row.name][row.place] += row.number
+    return [Histogram(name=name, low=0.0, high=1.0, counts=found) for name, found in counts.items()]
+
+
+def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]:
+    """Return how the seconds, the tokens and the cost of conversations are distributed, between the least and the most.
+
+    What is unknown of all, or is the same for all, has none.
+    """
+    names: tuple[Taken, ...] = get_args(Taken)
+    mine = sample_index.c.grading_id == grading_id
+    ends: list[ColumnElement[Any]] = []
+    for name in names:
+        ends += func.min(_column_of(name)), func.max(_column_of(name))
+    found: list[float | None] = list(connection.execute(select(*ends).where(mine)).one())
+    spans: dict[Taken, tuple[float | None, float | None]] = {
+        name: (found[2 * at], found[2 * at + 1]) for at, name in enumerate(names)
+    }
+    known: dict[Taken, tuple[float, float]] = {
+        name: (low, high) for name, (low, high) in spans.items() if low is not None and high is not None and low < high
+    }
+    if not known:
+        return []
+    labels = [f"{name}_place" for name in known]  # other names than the columns have, which GROUP BY prefers
+    places = [_place(_column_of(name), *known[name]).label(label) for name, label in zip(known, labels, strict=True)]
+    counts = {name: [0] * BINS for name in known}
+    query = select(*places, func.count().label("number")).where(mine).group_by(*labels)
+    for row in connection.execute(query):
+        for name, place in zip(known, row, strict=False):  # how many there are stands behind the ranges
+            if place is not None:
+                counts[name][place] += row.number
+    return [Histogram(name=name, low=low, high=high, counts=counts[name]) for name, (low, high) in known.items()]
+
+
+def _column_of(name: Taken) -> ColumnElement[Any]:
+    column: Any = sample_index.c[name]
+    return column * 1.0
+
+
+def _place(value: ColumnElement[Any], low: float, high: float) -> ColumnElement[Any]:
+    """Return in which range a value is: comparisons with the ends of ranges are what both databases do alike."""
+    edges = [low + (high - low) * at / BINS for at in range(BINS)]
+    return case(*((value >= edge, at) for at, edge in reversed(list(enumerate(edges)))), else_=None)

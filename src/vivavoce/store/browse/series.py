@@ -12,11 +12,11 @@ from sqlalchemy import Connection, Select, func, select, tuple_
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Run
-from vivavoce.store.browse.conditions import encode_cursor, read_place
+from vivavoce.store.browse.filter import encode_cursor, read_place
 from vivavoce.store.database.database import AnyRow, Database
 from vivavoce.store.database.schema import gradings, runs
 from vivavoce.store.runs.reading import with_current_status
-from vivavoce.store.runs.serialization import grading_of, run_of
+from vivavoce.store.runs.rows import grading_of, run_of
 
 OFFERED = 20
 """Suites that an error considers."""

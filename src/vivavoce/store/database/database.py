@@ -1,4 +1,4 @@
-"""The database behind a store, whichever it is: reaching it, reading and writing it, and what its errors mean."""
+"""The database behind a store: reaching it, reading and writing it, fencing jobs, and what its errors mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from threading import Lock
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from sqlalchemy import (
     ARRAY,
@@ -26,6 +26,7 @@ from sqlalchemy import (
     Select,
     Table,
     any_,
+    event,
     func,
     insert,
     literal,
@@ -39,7 +40,49 @@ from vivavoce.errors import StoreError
 from vivavoce.lazy_names import lazy
 from vivavoce.store.database import sqlite
 from vivavoce.store.database.address import Place, is_postgresql, path_of, url_of
-from vivavoce.store.database.fence import OPTION, WRITES, Fence
+from vivavoce.store.database.sqlite import WRITES
+
+OPTION = "vivavoce_fence"
+"""The option of connections that holds the fence."""
+
+PAUSE = "30s"
+"""How long a process may stand still in a transaction; PostgreSQL ends it then, so that another server goes on."""
+
+_FENCE_IN_FILE = "SELECT fence FROM jobs WHERE id = ?"
+_FENCE_IN_DATABASE = (
+    "SELECT fence, set_config('idle_in_transaction_session_timeout', %s, true) FROM jobs WHERE id = %s FOR SHARE"
+)
+
+
+class Fence(NamedTuple):
+    """A claim of a job, and its number."""
+
+    job: str
+    number: int
+
+
+class Fenced(StoreError):
+    """Another server has claimed the job, so nothing was written."""
+
+
+def guard(engine: Engine) -> None:
+    """Have each writing transaction of a fenced connection raise `Fenced` where its job has another owner."""
+    event.listen(engine, "begin", _check)
+
+
+def _check(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    fence: Fence | None = options.get(OPTION)
+    if fence is None or not options.get(WRITES):
+        return
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "postgresql":
+        found = driver.execute(_FENCE_IN_DATABASE, (PAUSE, fence.job)).fetchone()
+    else:
+        found = driver.execute(_FENCE_IN_FILE, (fence.job,)).fetchone()
+    if found is None or found[0] != fence.number:
+        driver.rollback()
+        raise Fenced(f"job {fence.job} was taken over by another server; this server stops writing")
 
 
 class Reading:

@@ -15,12 +15,14 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.pacing.limits import has_free_handle, too_few_handles
-from vivavoce.store.database.fence import WRITES
+from vivavoce.lazy_names import lazy
 
 KEPT = 16
 """Connections; of more that are needed at once, each is closed after its use."""
 
+
+WRITES = "vivavoce_writes"
+"""The option of connections that write."""
 
 LOCK_WAIT = 30
 """Seconds to wait for another writer."""
@@ -160,8 +162,8 @@ def use_wal(connection: Connection, place: str) -> None:
 def meaning(error: BaseException) -> str:
     """Say what an error means and, where we know it, what to do."""
     said = str(error)
-    if "unable to open" in said and not has_free_handle():
-        return too_few_handles()
+    if "unable to open" in said and not lazy("vivavoce.pacing.file_handles:has_free_handle")():
+        return str(lazy("vivavoce.pacing.file_handles:too_few_handles")())
     hint = next((hint for sign, hint in _MEANINGS.items() if sign.lower() in said.lower()), None)
     return f"{said}: {hint}" if hint else said
 

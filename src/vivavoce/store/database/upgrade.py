@@ -18,7 +18,6 @@ from vivavoce.lazy_names import lazy
 from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.database.database import for_writing, on_postgresql
-from vivavoce.store.database.migrations import run_steps, steps_after
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.database.sqlite import use_wal
 
@@ -49,26 +48,14 @@ def prepare(engine: Engine, place: str, *, create: bool = True) -> None:
         if not create:
             raise UsageError(f"no store at {place}: no run has been stored here yet")
         connection.rollback()
-        with _changing_schema(connection, place):
+        with changing_schema(connection, place):
             if not _tables(connection):
                 make_tables(connection)
 
 
-def migrate_database(engine: Engine, place: str) -> None:
-    """Run the migrations that the database lacks, all or none.
-
-    Raises:
-        UsageError: the database belongs to another program.
-        StoreError: the database belongs to a newer vivavoce, or may not be changed.
-    """
-    with engine.connect() as connection, _changing_schema(connection, place):
-        version = schema_version(connection, place)
-        if version is not None:
-            run_steps(connection, steps_after(version))
-
-
 @contextmanager
-def _changing_schema(connection: Connection, place: str) -> Generator[None]:
+def changing_schema(connection: Connection, place: str) -> Generator[None]:
+    """Run a block in a transaction while no other process changes the schema."""
     if not on_postgresql(connection):
         use_wal(connection, place)
     with for_writing(connection).begin():

@@ -13,8 +13,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.label import Remarks
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.database.database import Database, for_writing, values_of
-from vivavoce.store.database.schema import attempts, gradings, runs, scores
-from vivavoce.store.database.text import text_for
+from vivavoce.store.database.schema import attempts, gradings, runs, scores, text_for
 from vivavoce.store.runs.naming import attempt_ids
 from vivavoce.store.runs.reading import Reader
 from vivavoce.store.runs.rows import Entry

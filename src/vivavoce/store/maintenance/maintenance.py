@@ -1,19 +1,25 @@
-"""`Maintenance`: the content of a store, deleting runs, and copying everything into another store."""
+"""Maintenance of a store: its content, deleting old runs, backups, and restoring one."""
 
 from __future__ import annotations
 
 import math
+import os
+import sqlite3
+import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text
 
-from vivavoce.errors import NotFound
-from vivavoce.store.access.audit import note
-from vivavoce.store.browse.watches import copy_watches
+from vivavoce.errors import NotFound, StoreError, UsageError
+from vivavoce.store.audit import note
+from vivavoce.store.calibrations import copy_calibrations
 from vivavoce.store.comments import copy_comments
-from vivavoce.store.database.database import Database, for_writing, on_postgresql
+from vivavoce.store.database.address import Place, is_postgresql, path_of
+from vivavoce.store.database.database import Database, for_writing, on_postgresql, plain_errors
 from vivavoce.store.database.schema import (
     HEAD,
     attempts,
@@ -37,16 +43,17 @@ from vivavoce.store.database.schema import (
     turns,
     webhooks,
 )
-from vivavoce.store.labels.calibrations import copy_calibrations
-from vivavoce.store.labels.decisions import copy_decisions
-from vivavoce.store.labels.labels import copy_labels
-from vivavoce.store.labels.queues import copy_queues
+from vivavoce.store.database.sqlite import check_file
+from vivavoce.store.labels import copy_decisions, copy_labels
 from vivavoce.store.maintenance.copying import Copied, Listener, copy_run
+from vivavoce.store.maintenance.migration import check_unused, migration_plan
+from vivavoce.store.queues import copy_queues
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.naming import find
 from vivavoce.store.search.search import forget, read_again
 from vivavoce.store.views import copy_views
+from vivavoce.store.watches import copy_watches
 
 if TYPE_CHECKING:
     from vivavoce.store.store import Store
@@ -263,3 +270,104 @@ class Maintenance:
                 number = connection.execute(select(func.count()).select_from(table)).scalar_one()
                 if number:
                     yield name, number
+
+
+def backup_store(address: str, target: Path) -> int:
+    """Copy the file of a store, completely or not at all, and return the size of the copy in bytes.
+
+    Other processes may write meanwhile; the copy is the store at one moment.
+
+    Raises:
+        UsageError: the store is a database of PostgreSQL, there is none, or the target exists.
+        StoreError: the store cannot be read, or the copy cannot be written.
+    """
+    place = Place(address)
+    if is_postgresql(place):
+        raise UsageError(f"{place}: back up a PostgreSQL store with its own program: pg_dump -Fc -f FILE '{place}'")
+    migration_plan(address)  # it is a store
+    if target.exists():
+        raise UsageError(f"{target} exists; name a new file")
+    new = target.with_name(f"{target.name}.{os.getpid()}.new")
+    folders = [folder for folder in target.parents if not folder.exists()]
+    try:
+        with suppress(FileExistsError):
+            target.parent.mkdir(parents=True)
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with plain_errors(place):
+            _copy(path_of(place), new)
+        os.replace(new, target)
+    except OSError as error:
+        raise StoreError(f"{target}: the backup cannot be written: {error.strerror or error}") from error
+    finally:
+        new.unlink(missing_ok=True)
+        if not target.exists():
+            for folder in folders:
+                with suppress(OSError):
+                    folder.rmdir()
+    return target.stat().st_size
+
+
+def backup_path(address: str, reason: str) -> Path:
+    """Return the path for a backup that is made next to a store before it is changed."""
+    path = path_of(Place(address))
+    return path.with_name(f"{path.name}.{reason}-{time.strftime('%Y%m%d-%H%M%S')}")
+
+
+def check_backup(source: Path) -> str:
+    """Return the schema of a backup.
+
+    Raises:
+        UsageError: it is not a store.
+        StoreError: it is damaged, or belongs to a newer vivavoce.
+    """
+    check_file(source, create=False)
+    version = migration_plan(str(source)).version
+    with plain_errors(str(source)), closing(sqlite3.connect(source)) as connection:
+        problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if problem != "ok":
+        raise StoreError(f"{source}: the file is damaged: {problem}")
+    return version
+
+
+def restore_store(source: Path, address: str) -> None:
+    """Replace the content of a store by that of a backup, completely or not at all.
+
+    Raises:
+        UsageError: the store is a database of PostgreSQL, or the backup is not a store.
+        StoreInUse: other processes use the store; nothing was changed.
+        StoreError: the backup is damaged, or the store cannot be written.
+    """
+    place = Place(address)
+    if is_postgresql(place):
+        raise UsageError(
+            f"{place}: restore a PostgreSQL store with its own program: "
+            f"pg_restore --clean --if-exists -d '{place}' FILE"
+        )
+    check_backup(source)
+    check_unused(place)
+    path = path_of(place)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path}: its folder cannot be created: {error.strerror}") from error
+    is_new = not path.exists()
+    try:
+        with plain_errors(place):
+            _copy(source, path)
+    except BaseException:
+        if is_new:
+            for ending in ("", "-wal", "-shm", "-journal"):
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+        raise
+
+
+def _copy(source: Path, target: Path) -> None:
+    with _open_file(source) as reading, _open_file(target) as writing:
+        reading.backup(writing)
+        writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@contextmanager
+def _open_file(path: Path) -> Generator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path, timeout=30)) as connection:
+        yield connection

@@ -16,8 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store.database.address import is_postgresql
-from vivavoce.store.database.database import Database, now_in, plain_errors
-from vivavoce.store.database.fence import Fence
+from vivavoce.store.database.database import Database, Fence, now_in, plain_errors
 from vivavoce.store.database.schema import jobs
 
 try:

@@ -14,8 +14,7 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import to_number
 from vivavoce.store.database.database import AnyRow
-from vivavoce.store.database.schema import attempts
-from vivavoce.store.database.text import Name
+from vivavoce.store.database.schema import Name, attempts
 
 _START_MS = 1_577_836_800_000
 _COUNTER_BITS = 6

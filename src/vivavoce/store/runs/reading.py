@@ -28,9 +28,13 @@ from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, any_of, plain_errors, tuples_of
 from vivavoce.store.database.schema import attempts, runs, sample_index, scores, turns
 from vivavoce.store.runs.claim import held
-from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
-from vivavoce.store.runs.serialization import (
+from vivavoce.store.runs.rows import (
+    AttemptCells,
+    Entry,
+    ScoreCells,
+    TurnCells,
     attempt_of,
+    cells_of,
     drawn_of,
     failure_of_text,
     measured_in,

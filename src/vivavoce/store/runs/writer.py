@@ -15,8 +15,7 @@ from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.label import Remarks
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
-from vivavoce.store.access.audit import note
-from vivavoce.store.browse.status import AttemptFacts, StatusRow, facts_of, status_rows, tagged, tags_of
+from vivavoce.store.audit import note
 from vivavoce.store.database import schema
 from vivavoce.store.database.database import Database, Values, for_writing, insert_rows, is_duplicate, meaning
 from vivavoce.store.database.group_commit import GroupCommit, Items
@@ -31,13 +30,24 @@ from vivavoce.store.database.schema import (
     runs,
     sample_index,
     scores,
+    text_for,
     turns,
     unread,
 )
-from vivavoce.store.database.text import text_for
 from vivavoce.store.runs.naming import attempt_ids
-from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
-from vivavoce.store.runs.serialization import Encoder
+from vivavoce.store.runs.rows import (
+    AttemptCells,
+    AttemptFacts,
+    Encoder,
+    Entry,
+    ScoreCells,
+    StatusRow,
+    TurnCells,
+    facts_of,
+    status_rows,
+    tagged,
+    tags_of,
+)
 
 _ASIDE = -1
 """The trial of an attempt on its way out, which no attempt has."""

@@ -10,24 +10,24 @@ from sqlalchemy import Connection, and_, bindparam, delete, false, func, insert,
 
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import State
-from vivavoce.store.browse.conditions import no_cursor
-from vivavoce.store.browse.status import status_of, tagged, tags_of
+from vivavoce.store.browse.filter import no_cursor
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, passages, sample_index, scores, unread
-from vivavoce.store.search.query import Query, parse_query
-from vivavoce.store.search.vocabulary import Vocabulary, check_names, vocabulary
-from vivavoce.store.search.which_runs import remarked, runs_of, told_of
-from vivavoce.store.search.words import (
+from vivavoce.store.runs.rows import status_of, tagged, tags_of
+from vivavoce.store.search.query import (
     Piece,
     Pieces,
+    Query,
     Snippet,
     has_all,
     has_any,
+    parse_query,
     pieces_of,
     snippet,
     stretches,
     words_in,
 )
+from vivavoce.store.search.runs import Vocabulary, check_names, remarked, runs_of, told_of, vocabulary
 
 Kind = Literal["conversation", "reason", "comment"]
 """What a hit is in: what was said in a conversation, the reasons of its scores, or comments, which are not passages."""

@@ -11,9 +11,8 @@ from typing import TypeAlias
 from markupsafe import Markup
 
 from vivavoce.report.html.content.blocks import Leaf
-from vivavoce.report.html.content.legible import legible
 from vivavoce.report.html.content.writing import TreeWriter, placed_marks
-from vivavoce.report.html.evidence import Mark
+from vivavoce.report.html.evidence import Mark, legible
 
 DEEPEST = 40
 """Objects and arrays within each other; what is deeper is not a tree."""

@@ -33,8 +33,7 @@ from vivavoce.report.html.content.blocks import (
     Table,
     leaves,
 )
-from vivavoce.report.html.content.legible import turning
-from vivavoce.report.html.evidence import Mark, Piece, pieces
+from vivavoce.report.html.evidence import Mark, Piece, pieces, turning
 
 _SHOWN_ADDRESS = 60
 

@@ -1,0 +1,611 @@
+"""The verdict of a run in words: its finding in one line, why it passes or fails, and the errors behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any, Protocol, cast
+
+from rich.text import Text
+
+from vivavoce.comparing.thresholds import SIGNS, Operator, limit_text, number_text
+from vivavoce.records.label import CorrectedRate
+from vivavoce.records.run import (
+    BREACH_NAMES,
+    Aggregation,
+    AttemptKey,
+    Condition,
+    Grading,
+    Reason,
+    SampleTrials,
+    Verdict,
+    failing_grader,
+)
+from vivavoce.records.score import FAILED_STEP, PASSING, Evidence, FindingState, Score, error_text, turn_label
+from vivavoce.report.details import mean_text, score_number, target_names
+from vivavoce.report.text import Labelled, count, one_line
+from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.safe_text import safe
+from vivavoce.store.browse.listing import AlikeErrors, RunEntry
+from vivavoce.store.store import Store
+
+
+def breach_lines(summary: Summary) -> Iterator[str]:
+    """Yield a line for each grader whose judge found false statements or broken rules."""
+    several = len(target_names(summary)) > 1
+    for grader in summary.graders:
+        if grader.breaches:
+            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
+            numbers = [count(number, BREACH_NAMES[kind]) for kind, number in grader.breaches.items()]
+            yield f"{name}: {', '.join(numbers)}"
+
+
+SHOWN = 10
+"""Samples of a reason that are named at most."""
+_NAMES: Mapping[Aggregation, str] = {
+    "avg_score": "mean",
+    "accuracy": "pass rate",
+    "min": "lowest score",
+    "max": "highest score",
+    "median": "median",
+    "p50": "median",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "pass^k": "pass^",
+    "pass@k": "pass@",
+}
+
+
+def explained(summary: Summary) -> list[str]:
+    """Return why the verdict is what it is, a line for each reason, then for each warning.
+
+    After an early stop they are provisional.
+    """
+    lines = [f"{reason.verdict} · {reason_text(reason)}" for reason in summary.reasons]
+    lines += [f"warning · {reason_text(warning)}" for warning in summary.warnings]
+    return lines if summary.stopped is None else [summary.stopped, *(f"so far: {line}" for line in lines)]
+
+
+def reason_text(reason: Reason) -> str:
+    """Return one reason in words, without its verdict."""
+    named = [] if reason.target is None else [reason.target]
+    if reason.graders:
+        named.append(_graders(reason.graders))
+    return ": ".join([*named, _what(reason)])
+
+
+def _what(reason: Reason) -> str:
+    errors = errors_text(reason.errors, reason.tester_errors)
+    match reason.code:
+        case "sentence" | "calibration":
+            return reason.text or ""
+        case "nothing_scored":
+            return f"nothing was scored ({errors})" if reason.errors else "nothing was scored"
+        case "samples":
+            return _samples(reason)
+        case "requirement":
+            return _requirement(reason, errors)
+        case "warned":
+            return f"missed an assertion that only warns in {_missed(reason)}: {_listed(reason)}"
+        case "few_trials":
+            these = count(reason.samples_in_all, "sample")
+            return f"{these} of fewer than {reason.trials} trials, which the gate needs: {_listed(reason)}"
+        case "min_scored":
+            expected = reason.scored + reason.errors
+            return f"{reason.scored:,} of {expected:,} scored; min_scored is {limit_text(reason.min_scored)}"
+        case "errors":
+            limit = "none may" if reason.limit in (None, "0") else f"at most {reason.limit} may"
+            these = count(reason.errors, "conversation")
+            return f"{these} ended with an error or a missing score{_of_tester(reason)}; {limit}"
+        case "spoiled":
+            limit = "none may be" if reason.limit == "0" else f"at most {reason.limit} may be left out"
+            return f"the tester spoiled {reason.errors:,} of {count(reason.scored, 'conversation')}; {limit}"
+        case "unverified":
+            limit = "none may" if reason.limit == "0" else f"at most {reason.limit} may"
+            return f"{reason.errors:,} of {count(reason.scored, 'verdict')} rest on unverified evidence; {limit}"
+        case "breaches":
+            return _breaches(reason, errors)
+        case _:
+            return _condition(reason, errors)
+
+
+def _breaches(reason: Reason, errors: str) -> str:
+    name = next((name for kind, name in BREACH_NAMES.items() if kind == reason.text), "finding")
+    limit = "none may be there" if reason.limit == "0" else f"at most {reason.limit} may be there"
+    where = f" in {_listed(reason)}" if reason.samples else ""
+    text = f"{count(reason.missed, name)}{where}; {limit}"
+    return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
+
+
+def errors_text(errors: int, of_tester: int) -> str:
+    """Return how many errors there are, and how many of them the tester made that led the conversations."""
+    if not of_tester:
+        return count(errors, "error")
+    if of_tester == errors:
+        return count(errors, "tester error")
+    return f"{count(errors, 'error')} ({of_tester:,} of the tester)"
+
+
+def failed_errors(reason: Reason) -> str:
+    """Return how many errors a gate counted as failures."""
+    verb = "counts" if reason.errors == 1 else "count"
+    return f"{errors_text(reason.errors, reason.tester_errors)} {verb} as failed, with a score of 0"
+
+
+def _of_tester(reason: Reason) -> str:
+    return f", {reason.tester_errors:,} of them because of the tester" if reason.tester_errors else ""
+
+
+def _samples(reason: Reason) -> str:
+    must = f"each sample must pass at least {count(reason.trials or 0, 'time')}"
+    failed = f"; {failed_errors(reason)}" if reason.errors_fail else ""
+    if reason.verdict == "pass":
+        return f"{must}; all {reason.scored:,} do{failed}"
+    these = f"{reason.samples_in_all:,} of {reason.scored:,}"
+    if reason.verdict == "fail":
+        return f"{must}; {these} did not: {_listed(reason)}{failed}"
+    return f"{must}; errors could change the result of {these}: {_listed(reason)}"
+
+
+def _requirement(reason: Reason, errors: str) -> str:
+    must = "every conversation must pass"
+    if reason.verdict == "pass":
+        return f"{must}; all {reason.scored:,} do"
+    if reason.verdict == "fail":
+        return f"{must}; {_missed(reason)} did not: {_listed(reason)}"
+    if not reason.scored and not reason.errors:
+        return f"{must}; it applied to no conversation, so nothing was checked"
+    return f"{must}; {errors} could change the result"
+
+
+def _missed(reason: Reason) -> str:
+    return f"{reason.missed:,} of {reason.scored:,}"
+
+
+def _listed(reason: Reason) -> str:
+    shown = [_counted(sample, reason) for sample in reason.samples[:SHOWN]]
+    more = reason.samples_in_all - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def _counted(sample: SampleTrials, reason: Reason) -> str:
+    """Return the id of a sample, with how often it passed where it has trials."""
+    tried = sample.scored + sample.errors
+    alone = reason.code == "breaches" or (reason.code in ("requirement", "warned") and tried == 1)
+    return sample.sample_id if alone else f"{sample.sample_id} ({sample.passed} of {tried})"
+
+
+def _condition(reason: Reason, errors: str) -> str:
+    assert reason.condition is not None
+    condition = reason.condition
+    must = f"{aggregate_name(condition)} must be {SIGNS[condition.op]} {value_text(condition)}"
+    if reason.code == "no_interval":
+        return f"{must}; one sample has no interval"
+    known = "unknown" if reason.found is None else found_text(reason.found, condition)
+    text = f"{must}; it is {known}{_ends(reason)}"
+    if reason.code == "undecided":
+        return f"{text}, which does not decide it"
+    if reason.errors_fail:
+        return f"{text}; {failed_errors(reason)}"
+    return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
+
+
+def _ends(reason: Reason) -> str:
+    """Return the interval that decides a condition, in its unit; empty where the aggregate alone does."""
+    if reason.low is None or reason.high is None or reason.condition is None:
+        return ""
+    scale = 100 if reason.condition.aggregation == "accuracy" else 1
+    low, high = (found_text(scale * end, reason.condition) for end in (reason.low, reason.high))
+    return f", interval {low} to {high}"
+
+
+def aggregate_name(condition: Condition) -> str:
+    """Return what a condition compares: `mean`, `pass^3`, `share of scores ≥ 0.6`."""
+    name = _NAMES[condition.aggregation] + ("" if condition.k is None else str(condition.k))
+    if condition.pass_threshold is not None or condition.pass_op != "gte":
+        limit = PASSING if condition.pass_threshold is None else condition.pass_threshold
+        name = f"share of scores {SIGNS[condition.pass_op]} {limit_text(limit)}"
+    name = f"corrected {name}" if condition.corrected else name
+    return f"lower bound of the {name}" if condition.lower else name
+
+
+def value_text(condition: Condition) -> str:
+    """Return the value of a condition with all of its digits, in its unit."""
+    return f"{limit_text(condition.value)}{_unit(condition)}"
+
+
+def found_text(number: float, condition: Condition, *, decimals: int | None = None) -> str:
+    """Return a number in the unit of a condition, with enough digits to show its side of the value."""
+    return f"{number_text(number, condition.value, decimals=decimals)}{_unit(condition)}"
+
+
+def _unit(condition: Condition) -> str:
+    return "%" if condition.aggregation == "accuracy" else ""
+
+
+def _graders(weights: Mapping[str, float]) -> str:
+    if len(weights) == 1:
+        return next(iter(weights))
+    return " + ".join(f"{weight:g} × {name}" for name, weight in weights.items())
+
+
+def unverified_lines(summary: Summary) -> Iterator[str]:
+    """Yield a line for each grader with verdicts that rest on unverified evidence."""
+    several = len(target_names(summary)) > 1
+    for grader in summary.graders:
+        if grader.unverified:
+            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
+            rests = "rests" if grader.unverified == 1 else "rest"
+            yield f"{name}: {count(grader.unverified, 'verdict')} {rests} on unverified evidence"
+
+
+def corrected_lines(summary: Summary, run_id: str) -> Iterator[str]:
+    """Yield a sentence for each grader whose judge was calibrated."""
+    several = len(target_names(summary)) > 1
+    for grader in summary.graders:
+        if grader.corrected is not None:
+            name = f"{grader.name} of {grader.target}" if several else grader.name
+            yield safe(f"{name}: {corrected_text(grader.corrected, run_id)}")
+
+
+def corrected_text(rate: CorrectedRate, run_id: str) -> str:
+    """Return what the labels of people make of a rate of the judge, or why they make nothing of it."""
+    raw = "" if rate.raw is None else f"{rate.raw:.1%} pass by the judge, "
+    if rate.value is None or rate.low is None or rate.high is None:
+        return f"{raw}not corrected: {rate.why}"
+    of = "of this run" if rate.labels_of == run_id else f"of run {rate.labels_of}"
+    return (
+        f"{raw}{rate.value:.1%} corrected [{rate.low:.1%}, {rate.high:.1%}] by {count(rate.labels, 'label')} {of} "
+        f"({_METHODS[rate.method or 'rogan_gladen']})"
+    )
+
+
+_METHODS = {"prediction_powered": "prediction-powered", "rogan_gladen": "Rogan–Gladen"}
+
+
+_REMEDY = 400
+"""Characters of an error at most: the end says what to do."""
+_ANSWER = 200
+"""Characters of what a system answered, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Errors of one target that say the same; `key` is the first, `why` one line, `cause` what a filter calls them."""
+
+    key: AttemptKey
+    number: int
+    why: str
+    cause: str
+
+    @property
+    def filter(self) -> str:
+        """The filter that lets these conversations through, of whichever target."""
+        return f"cause:{self.cause}"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroups:
+    """The groups, the most frequent first, and how many conversations have another error."""
+
+    shown: list[ErrorGroup]
+    more: int
+
+
+def error_groups(store: Store, grading: Grading, limit: int) -> ErrorGroups:
+    """Return up to `limit` groups of errors."""
+    found = store.browse.errors_alike(grading.id, limit)
+    return ErrorGroups([_group(group) for group in found.groups], found.more)
+
+
+def _group(one: AlikeErrors) -> ErrorGroup:
+    said = one_line(error_text(one.grader, one.failure, one.reason), _REMEDY)
+    return ErrorGroup(AttemptKey(one.sample_id, one.target, one.trial), one.number, said + _answered(one), one.cause)
+
+
+def _answered(one: AlikeErrors) -> str:
+    """Return what a system answered instead, where that was not an answer to use."""
+    failure = one.failure
+    if failure is None or failure.evidence is None or failure.kind != "http":
+        return ""
+    return f", “{one_line(failure.evidence, _ANSWER)}”"
+
+
+MAX_FINDINGS = 12
+"""Findings of one score that are shown."""
+_WIDTH = 200
+_STYLES: Mapping[FindingState, str] = {
+    "pass": "green",
+    "partial": "yellow",
+    "fail": "red",
+    "warn": "yellow",
+    "skip": "dim",
+}
+
+
+def score_text(score: Score) -> str:
+    """Return a score as text: its value, or the number of a measurement, or why there is neither."""
+    if score.value is not None:
+        return f"{score.value:.2f}"
+    return score_number(score) or score.state
+
+
+def findings(score: Score) -> Iterator[Labelled]:
+    """Yield a line for each finding of a score, each followed by its evidence; then the other evidence of the score."""
+    for one in score.findings[:MAX_FINDINGS]:
+        word = one_line(one.verdict or one.kind, _WIDTH).replace("_", " ")
+        yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.fact, _WIDTH)))
+        yield from _evidence(one.evidence)
+    if len(score.findings) > MAX_FINDINGS:
+        yield Labelled(Text(" " * 22), Text(f"… and {len(score.findings) - MAX_FINDINGS} more", style="dim"))
+    yield from _evidence(score.other_evidence)
+
+
+def failed_steps(scores: Iterable[Score], turn: int) -> Iterator[Labelled]:
+    """Yield a line for each step in a turn with which the conversation failed, by the scores of the conversation."""
+    for one in (one for score in scores for one in score.findings):
+        if one.kind == FAILED_STEP and one.turn == turn:
+            said = f"{one.verdict.replace('_', ' ')}: {one.what}"
+            yield Labelled(Text("   failed  ", style="red"), Text(one_line(said, _WIDTH), style="red"))
+
+
+def _evidence(evidence: Sequence[Evidence]) -> Iterator[Labelled]:
+    for one in evidence[:MAX_FINDINGS]:
+        place = turn_label(one.turn) if one.verified else "not found"
+        style = "dim" if one.verified else "bold yellow"
+        shown = f"call {one.text}" if one.kind == "call" else f"“{one.text}”"
+        yield Labelled(Text(f"{place:>24}  ", style=style), Text(one_line(shown, _WIDTH), style="dim"))
+
+
+def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
+    """Return the grader that a run fails because of, else its main grader; None if nothing was graded."""
+    name, target = failing_grader([reason.model_dump() for reason in summary.reasons])
+    failing = next(
+        (grader for grader in summary.graders if grader.name == name and target in (None, grader.target)), None
+    )
+    return failing or main_grader(summary, grading)
+
+
+def main_grader(summary: Summary, grading: Grading) -> GraderSummary | None:
+    """Return the grader of the gate, else the reward, else the first; None if nothing was graded.
+
+    A grader that only measures comes after the others.
+    """
+    for key in (gate_of(grading).get("metric_key"), "reward"):
+        if found := next((grader for grader in summary.graders if grader.name == key), None):
+            return found
+    return next((grader for grader in summary.graders if grader.measured is None), next(iter(summary.graders), None))
+
+
+def gate_of(grading: Grading) -> Mapping[str, Any]:
+    """Return the gate as the suite states it, empty if it has none."""
+    gate = grading.spec.get("gate")
+    return cast("dict[str, Any]", gate) if isinstance(gate, dict) else {}
+
+
+FEWEST = 3
+"""Failures with a tag from which on the tag is named."""
+CHANCE = 0.05
+"""The largest probability that chance alone gives a tag this many failures, over all tags together."""
+
+_WORDS: Mapping[Verdict, str] = {"pass": "passes", "fail": "fails", "inconclusive": "undecided"}
+_MISSED: Mapping[Operator, str] = {"gt": "≤", "gte": "<", "lt": "≥", "lte": ">", "eq": "≠"}
+
+
+def finding(summary: Summary, grading: Grading) -> str:
+    """Return the verdict with what it rests on, as one sentence without control characters.
+
+    A tag is named only where its samples fail clearly more often than the others do.
+    """
+    return sentence(summary, headline(summary, grading))
+
+
+def listed_finding(entry: RunEntry) -> str:
+    """Return the sentence for a run of a list, from its stored summary; empty while nothing is summed up."""
+    if entry.summary is None or entry.status == "running":
+        return ""
+    summary, head = Summary.model_validate(entry.summary), entry.headline
+    if entry.status == "interrupted" and summary.stopped is None:
+        summary = summary.stopped_by("interrupted")
+    return sentence(summary, None if head is None else summary.grader(head.name, head.target))
+
+
+def headline_failed(entry: RunEntry) -> bool:
+    """Return whether a condition of the headline grader alone failed; another condition is not a fault of its mean."""
+    head = entry.headline
+    if entry.summary is None or head is None:
+        return False
+    return any(
+        reason.verdict == "fail" and list(reason.graders) == [head.name] and reason.target in (None, head.target)
+        for reason in Summary.model_validate(entry.summary).reasons
+    )
+
+
+def sentence(summary: Summary, head: GraderSummary | None) -> str:
+    """Return the verdict with what it rests on; `head` is the headline grader, which it tells where no gate decides.
+
+    Where not all conversations were judged, it says how many were.
+    """
+    drawn = summary.sampling
+    judged = "" if drawn is None else f"; {summary.attempts:,} of {drawn.population:,} judged"
+    return _sentence(summary, head) + judged
+
+
+def _sentence(summary: Summary, head: GraderSummary | None) -> str:
+    if summary.stopped is not None:
+        return _joined("undecided", [summary.stopped, *([f"{_mean(head, summary)} so far"] if _known(head) else [])])
+    if summary.verdict is None:
+        said = _mean(head, summary) if head is not None and _known(head) else "nothing was scored"
+        return _joined("no gate", [said, *_errors(summary, None)])
+    mine = [reason for reason in summary.reasons if reason.verdict == summary.verdict]
+    first = next(iter(mine), None)
+    said = [] if first is None else [_reason(first, summary)]
+    said += [f"and {count(len(mine) - 1, 'more condition')}"] if len(mine) > 1 and summary.verdict != "pass" else []
+    said += [one for one in [failures(summary)] if one]
+    warnings = [count(len(summary.warnings), "warning")] if summary.warnings else []
+    return _joined(_WORDS[summary.verdict], [*said, *_errors(summary, first), *warnings])
+
+
+def failures(summary: Summary) -> str:
+    """Return which tag most failures have, `9 of 14 failures are refunds`; empty where no tag clearly has more.
+
+    It is about the grader of the first condition that failed; empty if no condition of a single grader did.
+    """
+    if summary.verdict != "fail" or summary.stopped is not None:
+        return ""
+    broken = next((reason for reason in summary.reasons if reason.verdict == "fail"), None)
+    grader = None if broken is None else _grader(broken, summary)
+    if grader is None:
+        return ""
+    lost = _lost(grader)
+    tagged = [(one.tag, inner) for one in summary.tags for inner in one.graders if _same(inner, grader)]
+    clear = [
+        (_lost(inner), safe(tag))
+        for tag, inner in tagged
+        if _lost(inner) >= FEWEST and _chance(inner, grader) * len(tagged) <= CHANCE
+    ]
+    if not clear:
+        return ""
+    most, tag = max(clear, key=lambda one: one[0])
+    return f"{most:,} of {count(lost, 'failure')} are {tag}"
+
+
+def _joined(word: str, parts: list[str]) -> str:
+    return safe(f"{word}: {'; '.join(parts)}" if parts else word)
+
+
+def _known(grader: GraderSummary | None) -> bool:
+    return grader is not None and (grader.mean is not None or grader.measured is not None)
+
+
+def _mean(grader: GraderSummary | None, summary: Summary) -> str:
+    assert grader is not None
+    if grader.mean is None:
+        return f"{_name(grader, summary)} {mean_text(grader)}"
+    return f"{_name(grader, summary)} {grader.mean:.2f}{_interval(grader.low, grader.high)}"
+
+
+def _name(grader: GraderSummary, summary: Summary) -> str:
+    several = len({one.target for one in summary.graders}) > 1
+    return f"{grader.name} of {grader.target}" if several else grader.name
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+
+
+def _reason(reason: Reason, summary: Summary) -> str:
+    """Return a condition as a comparison; anything else in the words of every report."""
+    condition, grader = reason.condition, _grader(reason, summary)
+    plain = (
+        condition is not None and reason.code == "threshold" and not _bounded(condition) and reason.found is not None
+    )
+    if not plain or grader is None or reason.verdict == "inconclusive":
+        return reason_text(reason)
+    assert condition is not None
+    assert reason.found is not None
+    sign = (SIGNS if reason.verdict == "pass" else _MISSED)[condition.op]
+    failed = f"; {failed_errors(reason)}" if reason.errors_fail else ""
+    match condition.aggregation:
+        case "avg_score":
+            found = found_text(reason.found, condition, decimals=2)
+            ends = "" if reason.errors_fail else _interval(grader.low, grader.high)
+            return f"{_name(grader, summary)} {found}{ends} {sign} {value_text(condition)}{failed}"
+        case "accuracy":
+            rate = f"{aggregate_name(condition)} {found_text(reason.found, condition)}"
+            return f"{_name(grader, summary)} {rate} {sign} {value_text(condition)}{failed}"
+        case _:
+            return reason_text(reason)
+
+
+def _bounded(condition: Condition) -> bool:
+    return condition.lower or condition.corrected
+
+
+def _grader(reason: Reason, summary: Summary) -> GraderSummary | None:
+    """Return the summary of the only grader that a reason is about."""
+    if len(reason.graders) != 1:
+        return None
+    (name,) = reason.graders
+    return next(
+        (grader for grader in summary.graders if grader.name == name and reason.target in (None, grader.target)),
+        None,
+    )
+
+
+def _errors(summary: Summary, said: Reason | None) -> Iterator[str]:
+    """Yield how many conversations lack a score because of an error, unless the sentence says so already."""
+    if summary.error_attempts and (said is None or not said.errors):
+        these = f"{count(summary.error_attempts, 'conversation')} with an error"
+        spoiled = summary.tester_error_attempts
+        yield f"{these}, {spoiled:,} of them because of the tester" if spoiled else these
+
+
+def _lost(grader: GraderSummary) -> int:
+    """Return how many scores did not pass."""
+    return 0 if grader.pass_rate is None else round(grader.scored * (1 - grader.pass_rate))
+
+
+def _same(one: GraderSummary, other: GraderSummary) -> bool:
+    return (one.name, one.target) == (other.name, other.target)
+
+
+def _chance(part: GraderSummary, whole: GraderSummary) -> float:
+    """Return the probability that at least this many failures fall into a part by chance.
+
+    Trials of one sample are not independent, so counts are those of samples: the scores are divided by the trials.
+    Source: R. A. Fisher, "Statistical Methods for Research Workers", 1934, the exact test of a 2×2 table, one-sided.
+    """
+    trials = max(1, round(whole.scored / max(whole.samples, 1)))
+    n, marked, drawn, found = (one // trials for one in (whole.scored, part.scored, _lost(whole), _lost(part)))
+    if not found or marked > n:
+        return 1.0
+    ways = sum(comb(marked, k) * comb(n - marked, drawn - k) for k in range(found, min(marked, drawn) + 1))
+    return ways / comb(n, drawn)
+
+
+class Spoiled(Protocol):
+    """The rates of a grader, as a summary has them."""
+
+    @property
+    def tester_errors(self) -> int:
+        """How many conversations the tester spoiled."""
+        ...
+
+    @property
+    def pass_rate(self) -> float | None:
+        """The share of the others that passes."""
+        ...
+
+    @property
+    def raw_pass_rate(self) -> float | None:
+        """The share if all that were spoiled had failed."""
+        ...
+
+    @property
+    def highest_pass_rate(self) -> float | None:
+        """The share if all that were spoiled had passed."""
+        ...
+
+
+def net_text(rates: Spoiled) -> str:
+    """Return what passes without the conversations that the tester spoiled, with its bounds; empty for none spoiled."""
+    if not rates.tester_errors:
+        return ""
+    they = "it" if rates.tester_errors == 1 else "all"
+    net = f"{_rate(rates.pass_rate)} pass net of {count(rates.tester_errors, 'tester error')}"
+    lowest, highest = _rate(rates.raw_pass_rate), _rate(rates.highest_pass_rate)
+    return f"{net}; {lowest} if {they} had failed (raw), {highest} if {they} had passed"
+
+
+def spoiled_lines(summary: Summary) -> Iterator[str]:
+    """Yield for each grader that misses scores because of the tester what passes without them, and the bounds."""
+    several = len(target_names(summary)) > 1
+    for grader in summary.graders:
+        if text := net_text(grader):
+            yield f"{safe(f'{grader.name} of {grader.target}' if several else grader.name)}: {text}"
+
+
+def _rate(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"

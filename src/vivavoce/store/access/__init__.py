@@ -1,1 +1,0 @@
-"""Users of a store, and the audit log of changes in it."""

@@ -1,1 +1,0 @@
-"""Human labels of conversations, and the agreement of judges with them."""
