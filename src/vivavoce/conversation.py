@@ -77,7 +77,10 @@ def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[
 
 def mark_of(messages: Iterable[Message]) -> SessionMark | None:
     """Return the session of the messages of a turn, None where they say none."""
-    return next((mark for message in messages if message.session is not None and (mark := message.mark)), None)
+    for message in messages:
+        if message.session is not None and (mark := message.mark):
+            return mark
+    return None
 
 
 def windows(turns: Sequence[Sequence[AnyMessage]], size: int) -> Iterator[list[AnyMessage]]:

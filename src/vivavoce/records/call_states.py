@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, Literal, cast, get_args
 
 from vivavoce.comparing.call_outcomes import CallOutcome, words_say_failed
-from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
 from vivavoce.records.trajectory import tool_results
 
 CallState = Literal["requested", "refused", "unanswered", "failed", "succeeded"]
@@ -49,7 +49,12 @@ def outcome_of(result: ToolMessage) -> CallOutcome:
 
 def call_records(messages: Sequence[AnyMessage]) -> list[CallRecord]:
     """Return every call of a conversation in order, with its result and its state."""
-    places = [place for place, message in enumerate(messages) for _ in _calls_of(message)]
+    places = [
+        place
+        for place, message in enumerate(messages)
+        if message.role == "assistant" and message.tool_calls
+        for _ in message.tool_calls
+    ]
     if not places:
         return []
     last_spoken = max((place for place, message in enumerate(messages) if message.role in _SPEAKERS), default=-1)
@@ -70,10 +75,6 @@ def made_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
 
 
 _SPEAKERS = ("user", "assistant")
-
-
-def _calls_of(message: AnyMessage) -> Sequence[ToolCall]:
-    return (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
 
 
 def _state(result: ToolMessage | None, *, is_last: bool) -> CallState:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -111,9 +110,13 @@ class Grades:
 
     async def _asked(self, graders: Sequence[Grader], sample: Sample, talk: Trajectory, trial: int) -> dict[str, Score]:
         """Return the scores of graders that ask judges."""
-        apply = sum(not grader.inapplicable(sample) for grader in graders)
-        async with nullcontext() if self.places is None else self.places.taken(-(-apply // 2)):
-            scores = await first_then_all([partial(grader.grade, sample, talk, trial) for grader in graders])
+        calls = [partial(grader.grade, sample, talk, trial) for grader in graders]
+        if self.places is None or len(graders) <= 2:  # there is a place for each conversation that is begun
+            scores = await first_then_all(calls)
+        else:
+            apply = sum(not grader.inapplicable(sample) for grader in graders)
+            async with self.places.taken(-(-apply // 2)):
+                scores = await first_then_all(calls)
         return dict(zip((grader.name for grader in graders), scores, strict=True))
 
 
