@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from vivavoce.records.details import roles_of
 from vivavoce.records.score import Failure, State, Usage, error_text, total
 from vivavoce.store.runs.rows import AttemptCells, ScoreCells
 
@@ -103,8 +102,8 @@ def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) 
 
 def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreCells]) -> StatusRow:
     broken = facts.failure is not None
-    found = "error" if broken else worst_of(status_of(score.state, score.passed) for score in scores)
-    lowest = min((score.value for score in scores if score.value is not None), default=None)
+    found = "error" if broken else worst_of([status_of(score.state, score.passed) for score in scores])
+    lowest = min([score.value for score in scores if score.value is not None], default=None)
     used = _add_usage(facts, scores)
     return StatusRow(
         grading_id=grading_id,
@@ -148,7 +147,8 @@ def _add_usage(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> Usage | Non
         return None
     target = Usage() if facts.usage is None else Usage.model_validate_json(facts.usage)
     test = None if facts.test is None else usage_of_test(json.loads(facts.test))
-    return total(roles_of(target, total(graded) or Usage(), test).values())
+    asked = [target] if test is None else test.values()  # the usage of a test has that of the target
+    return total(one for one in (*asked, total(graded)) if one is not None and any(vars(one).values()))
 
 
 def usage_of_test(test: Mapping[str, Any]) -> dict[str, Usage]:
