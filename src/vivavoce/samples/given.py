@@ -22,7 +22,7 @@ from vivavoce.errors import UsageError
 from vivavoce.exchange.native import is_native_message
 from vivavoce.exchange.objects import Live, are_messages, conversation_of, is_live
 from vivavoce.message_objects import role_of
-from vivavoce.messages import Message
+from vivavoce.messages import Message, are_plain
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import UnknownKeys, read_sample
 from vivavoce.samples.sample import Sample
@@ -208,9 +208,10 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
     messages: object = row.get("messages")
     if not isinstance(messages, list | tuple):
         return not _OF_ROWS.isdisjoint(row)
-    return all(
+    listed = cast("Sequence[object]", messages)
+    return are_plain(listed) or all(
         isinstance(one, Message) or is_native_message(one) or (role_of(one) is not None and not is_live(one))
-        for one in cast("Sequence[object]", messages)
+        for one in listed
     )
 
 
