@@ -16,7 +16,7 @@ from vivavoce.exchange.objects import Live, read_conversation
 from vivavoce.foreign_code import foreign_code, skip_reason
 from vivavoce.messages import Message, describe
 from vivavoce.metrics.config import ConversationType, Manner, MetricConfig
-from vivavoce.metrics.question import Call, Plan, carry_out
+from vivavoce.metrics.question import Call, Plan, Run, carry_out
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike, as_model
@@ -137,7 +137,7 @@ class BaseMultiTurnMetric(ABC):
         Raises:
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
         """
-        return await carry_out(self.plan_for(Reading(metric_input)))
+        return await Run(self.plan_for(Reading(metric_input))).finish()
 
     def plan_for(self, reading: Reading) -> Plan[MetricResult]:
         """Yield what has to be waited for, and return the result; what breaks becomes one.

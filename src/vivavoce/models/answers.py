@@ -15,7 +15,14 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import RepeatedKey, parse
 from vivavoce.models.model import Schema
-from vivavoce.models.structured import check_structured, read_structured, reply_name, whole_text, wire_schema
+from vivavoce.models.structured import (
+    check_structured,
+    is_closed,
+    read_structured,
+    reply_name,
+    whole_text,
+    wire_schema,
+)
 
 _THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 _OPEN_THOUGHTS = re.compile(r"\s*<think(?:ing)?>")
@@ -391,7 +398,8 @@ def read_answer(text: str, schema: Schema) -> StructuredAnswer:
     except ValueError as error:
         strict = error
     else:
-        check_keys(parsed, wire_schema(schema))
+        if not isinstance(schema, type) or not is_closed(schema):
+            check_keys(parsed, wire_schema(schema))
         return StructuredAnswer(parsed)
     try:
         value, written = _object_in(text)

@@ -91,8 +91,6 @@ async def first_then_all(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]
         Deferred: an answer will come later; all calls were made.
         Exception: the first failure, in their order.
     """
-    if len(calls) == 1:
-        return [await calls[0]()]
     first: list[T] = []
     deferred: Deferred | None = None
     try:

@@ -98,13 +98,20 @@ class Grades:
             Deferred: the answer to a question will come later; every grader has asked what it could.
         """
         talk, trial = attempt.trajectory, attempt.key.trial
+        asked: list[Grader] = []
+        scores: dict[str, Score] = {}
         with conversation_work():
-            found = {
-                grader.name: await grader.grade(sample, talk, trial) for grader in self.graders if not _asks(grader)
-            }
-            if len(found) < len(self.graders):
-                found |= await self._asked([grader for grader in self.graders if _asks(grader)], sample, talk, trial)
-        scores = {grader.name: found[grader.name] for grader in self.graders}
+            for grader in self.graders:
+                if _asks(grader):
+                    asked.append(grader)
+                else:
+                    scores[grader.name] = await grader.grade(sample, talk, trial)
+            if len(asked) == 1:
+                scores[asked[0].name] = await asked[0].grade(sample, talk, trial)
+            elif asked:
+                scores |= await self._asked(asked, sample, talk, trial)
+        if len(self.graders) > 1:
+            scores = {grader.name: scores[grader.name] for grader in self.graders}
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})
 
