@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from itertools import count as count_from
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
 
 from vivavoce import evaluate
 from vivavoce.metrics import GoalAchievementJudge
 from vivavoce.models.openai import OpenAIModel
+from vivavoce.store.database import group_commit
 from vivavoce.testing import LoopbackServer
 from vivavoce.wire.http import Limits
 
@@ -50,7 +52,8 @@ def count_calls(number: int, address: str) -> int:
 
     judge = OpenAIModel("judge", base_url=address, api_key="sk-x", limits=Limits(concurrency=16))
     rows = list(conversations(number))
-    with tempfile.TemporaryDirectory() as folder:
+    full = patch.object(group_commit, "WINDOW", 60.0)  # else the load decides how many are committed together
+    with tempfile.TemporaryDirectory() as folder, full:
         sys.setprofile(note)
         threading.setprofile(note)
         result = evaluate(rows, [GoalAchievementJudge(judge)], max_concurrent=16, store=f"{folder}/store.db")

@@ -449,11 +449,10 @@ def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Messa
     """Return the messages of rows in any known spelling; only those that are more than role and text are validated."""
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         return validated(rows)
-    listed = cast("Sequence[Any]", rows)
-    messages = [_plain(row) for row in listed]
-    if messages and all(messages):  # whether a list may be empty, its field says
-        return cast("list[Message]", messages)
-    return validated([message or _with_role(row) for message, row in zip(messages, listed, strict=True)])
+    listed: Sequence[Any] = rows  # pyright: ignore[reportUnknownVariableType]  # a cast is a call
+    if listed and are_plain(listed):  # whether a list may be empty, its field says
+        return [unchecked(_KINDS[row["role"]], {"role": row["role"], "content": row["content"]}) for row in listed]
+    return validated([_plain(row) or _with_role(row) for row in listed])
 
 
 def _plain(row: Any) -> Message | None:
@@ -467,6 +466,13 @@ def _plain(row: Any) -> Message | None:
     if type(content) is not str or type(role) is not str or role not in _KINDS:
         return None
     return unchecked(_KINDS[role], {"role": role, "content": content})
+
+
+def are_plain(rows: Sequence[Any]) -> bool:
+    """Return whether rows are messages of a role and a text, as nearly all are."""
+    plain: list[Any] = [row for row in rows if type(row) is dict and row.keys() == _PLAIN]
+    words = [row for row in plain if type(row["content"]) is str and type(row["role"]) is str and row["role"] in _KINDS]
+    return len(words) == len(rows)
 
 
 def said_by_user(text: str) -> HumanMessage:
@@ -712,7 +718,10 @@ def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[
 
 def mark_of(messages: Iterable[Message]) -> SessionMark | None:
     """Return the session of the messages of a turn, None where they say none."""
-    return next((mark for message in messages if message.session is not None and (mark := message.mark)), None)
+    for message in messages:
+        if message.session is not None and (mark := message.mark):
+            return mark
+    return None
 
 
 def windows(turns: Sequence[Sequence[AnyMessage]], size: int) -> Iterator[list[AnyMessage]]:

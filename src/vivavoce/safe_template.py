@@ -149,6 +149,10 @@ class TemplateTooLarge(TemplateRuntimeError):
     """A rendering took more steps or produced more characters than a template may."""
 
 
+def _too_long() -> TemplateTooLarge:
+    return TemplateTooLarge(f"produces more than {MAX_OUTPUT_CHARS:,} characters")
+
+
 @dataclass(slots=True)
 class _Budget:
     """What is left for the rendering in progress."""
@@ -164,7 +168,7 @@ class _Budget:
     def take_chars(self, count: int) -> None:
         self.chars -= count
         if self.chars < 0:
-            raise TemplateTooLarge(f"produces more than {MAX_OUTPUT_CHARS:,} characters")
+            raise _too_long()
 
     def read(self, value: object) -> int:
         """Take the steps of going through a value while it is measured, and return how many characters it has."""
@@ -213,7 +217,7 @@ def _charging(write: Callable[[Any], object]) -> Callable[[Context, object], obj
             raise TemplateRuntimeError("a function cannot be put into the text")
         budget = _budget.get()
         if budget.read(value) > budget.chars:
-            raise TemplateTooLarge(f"produces more than {MAX_OUTPUT_CHARS:,} characters")
+            raise _too_long()
         return write(value)
 
     return show
@@ -238,9 +242,15 @@ class SafeTemplate(Template):
         try:
             pieces: list[str] = []
             with counted_work():
-                for piece in self.generate(*args, **kwargs):
-                    budget.take_chars(len(piece))
-                    pieces.append(piece)
+                context = self.new_context(dict(*args, **kwargs))
+                try:
+                    for piece in self.root_render_func(context):
+                        budget.chars -= len(piece)
+                        if budget.chars < 0:
+                            raise _too_long()
+                        pieces.append(piece)
+                except Exception:
+                    self.environment.handle_exception()
             return "".join(pieces)
         finally:
             _budget.reset(token)

@@ -27,7 +27,7 @@ from importlib.machinery import ModuleSpec
 from math import isfinite
 from numbers import Rational, Real
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any, cast
 
 from vivavoce.errors import Deferred, UsageError
@@ -36,8 +36,7 @@ _SKIPS = (("_pytest.outcomes", "Skipped"), ("unittest.case", "SkipTest"))
 """The exceptions by which a test says that it does not apply, and the modules that have them."""
 
 
-@contextmanager
-def foreign_code(*, raises_interrupts: bool = False) -> Generator[None]:
+class foreign_code:  # noqa: N801  # called like a function
     """Let the code inside raise nothing that would end more than its own call.
 
     `Exception` and our own `Deferred` pass unchanged. So do an interrupt from the keyboard, the cancellation of this
@@ -48,26 +47,34 @@ def foreign_code(*, raises_interrupts: bool = False) -> Generator[None]:
         RuntimeError: the code raised anything else, which is the cause: it called `sys.exit`, cancelled itself, or
             raised a base exception such as that of `pytest.fail`.
     """
-    task = _current_task()
-    try:
-        yield
-    except (Exception, Deferred):
-        raise
-    except KeyboardInterrupt as error:
-        if not raises_interrupts or is_cancelled():
-            raise
-        raise RuntimeError("it raised KeyboardInterrupt") from error
-    except SystemExit as error:
-        raise RuntimeError(f"it called sys.exit({error.code!r})") from error
-    except asyncio.CancelledError as error:
-        if is_cancelled():
-            raise
-        raise RuntimeError("it cancelled itself") from error
-    except GeneratorExit as error:
-        if _current_task() is not task:  # the coroutine is closed, and not run
-            raise
-        raise RuntimeError("it raised GeneratorExit") from error
-    except BaseException as error:
+
+    __slots__ = ("_raises_interrupts", "_task")
+
+    def __init__(self, *, raises_interrupts: bool = False) -> None:
+        self._raises_interrupts = raises_interrupts
+        self._task = _current_task()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, Exception | Deferred):
+            return
+        if isinstance(error, KeyboardInterrupt):
+            if not self._raises_interrupts or is_cancelled():
+                return
+            raise RuntimeError("it raised KeyboardInterrupt") from error
+        if isinstance(error, SystemExit):
+            raise RuntimeError(f"it called sys.exit({error.code!r})") from error
+        if isinstance(error, asyncio.CancelledError):
+            if is_cancelled():
+                return
+            raise RuntimeError("it cancelled itself") from error
+        if isinstance(error, GeneratorExit):
+            if _current_task() is not self._task:  # the coroutine is closed, and not run
+                return
+            raise RuntimeError("it raised GeneratorExit") from error
         raise RuntimeError(f"it raised {type(error).__name__}: {error}".removesuffix(": ")) from error
 
 

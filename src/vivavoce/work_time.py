@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
@@ -64,18 +64,14 @@ def unlimited_work() -> Generator[None]:
         _left.reset(token)
 
 
-@contextmanager
-def conversation_work() -> Generator[None]:
+def conversation_work() -> AbstractContextManager[None]:
     """Limit what grades one conversation, in a process that interrupts work."""
-    if not _interrupts:
-        yield
-        return
-    with limited_work(CONVERSATION_SECONDS, OF_CONVERSATION):
-        yield
+    return limited_work(CONVERSATION_SECONDS, OF_CONVERSATION) if _interrupts else _UNLIMITED
 
 
-@contextmanager
-def counted_work(error: type[GraderFault] | type[UsageError] = GraderFault) -> Generator[Callable[[], None]]:
+def counted_work(
+    error: type[GraderFault] | type[UsageError] = GraderFault,
+) -> AbstractContextManager[Callable[[], None]]:
     """Count the time of the work inside, where it is limited; work inside of counted work is not counted twice.
 
     Yields what long work calls from time to time: it raises the error once the time is used up.
@@ -84,9 +80,11 @@ def counted_work(error: type[GraderFault] | type[UsageError] = GraderFault) -> G
         GraderFault: nothing is left, before the work begins; `error` may be another one.
     """
     left = _left.get()
-    if left is None:
-        yield _go_on
-        return
+    return _UNCOUNTED if left is None else _counted(left, error)
+
+
+@contextmanager
+def _counted(left: _Left, error: type[GraderFault] | type[UsageError]) -> Generator[Callable[[], None]]:
     outer = _began.get()
     began = time.thread_time() if outer is None else outer
 
@@ -146,3 +144,7 @@ def _on_tick(number: int, frame: FrameType | None) -> None:
 
 def _go_on() -> None:
     """Do nothing: the work is not limited."""
+
+
+_UNLIMITED = nullcontext()
+_UNCOUNTED = nullcontext(_go_on)

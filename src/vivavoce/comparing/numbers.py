@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated
 
@@ -72,7 +72,7 @@ def numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
         UsageError: the locale is unknown.
         GraderFault: the text is too long.
     """
-    return _read_numbers(text, locale)[0]
+    return tuple(number for number in _read_numbers(text, locale) if not number.is_scaled)
 
 
 def all_numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
@@ -81,22 +81,20 @@ def all_numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
     Raises:
         UsageError: the locale is unknown.
     """
-    return _read_numbers(text, locale)[1]
+    return _read_numbers(text, locale)
 
 
 @lru_cache(maxsize=16)
-def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequence[Number]]:
-    """Return the numbers whose values count, and all numbers."""
+def _read_numbers(text: str, locale: str | None) -> tuple[Number, ...]:
     convention = None if locale is None else convention_of(locale)
     if not _DIGIT.search(text):
-        return (), ()
+        return ()
     if len(text) > MAX_TEXT_CHARS:
         raise GraderFault(
             f"a text has {len(text):,} characters; numbers can be read in at most {MAX_TEXT_CHARS:,}", kind="limit"
         )
     with counted_work():
-        numbers = tuple(_join_numbers(text, list(_Reader(text, convention).numbers())))
-    return tuple(number for number in numbers if not number.is_scaled), numbers
+        return tuple(_join_numbers(text, list(_Reader(text, convention).numbers())))
 
 
 def read_number(text: str, locale: str | None = None) -> Decimal | None:
@@ -358,14 +356,12 @@ def cuts_number(text: str, place: int) -> bool:
     left, right = _CODE_AFTER.search(before), _CODE_BEFORE.match(after)
     if left and right and any(map(str.isdigit, left[0] + right[0])):
         return True
-    longer = (match.span() for pattern in (_PHONE_IN_TEXT, _ACCOUNT, _POWER) for match in pattern.finditer(folded))
+    longer = [match.span() for pattern in (_PHONE_IN_TEXT, _ACCOUNT, _POWER) for match in pattern.finditer(folded)]
+    if before[-1:].isdigit() or after[:1].isdigit():
+        longer += [match.span() for match in (*_named_dates(folded), *_TIME_OF_DAY.finditer(folded))]
     if any(start < inner < end for start, end in longer):
         return True
-    if before[-1:].isdigit() or after[:1].isdigit():
-        dates = (match.span() for match in (*_named_dates(folded), *_TIME_OF_DAY.finditer(folded)))
-        if any(start < inner < end for start, end in dates):
-            return True
-    return any(start < original < end for start, end in map(partial(_extent, window), all_numbers_in(window)))
+    return any(start < original < end for start, end in [_extent(window, number) for number in all_numbers_in(window)])
 
 
 def _extent(text: str, number: Number) -> tuple[int, int]:
@@ -1047,7 +1043,7 @@ class _Reader:
 
 def _named_dates(text: str) -> Iterable[re.Match[str]]:
     """Return the dates in a text that have the name of their month; most texts have no such name, which is fast."""
-    if not any(sign in text for sign in "月월") and _MONTH_WORDS.isdisjoint(map(str.casefold, _WORD.findall(text))):
+    if "月" not in text and "월" not in text and _MONTH_WORDS.isdisjoint(map(str.casefold, _WORD.findall(text))):
         return ()
     return _NAMED_DATE.finditer(text)
 

@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from vivavoce.comparing.negations import is_denied_after, is_denied_before, leaves_out_negation
 from vivavoce.comparing.numbers import cuts_number
@@ -168,12 +168,17 @@ class QuotedText:
         spans: list[Span] = []
         end = 0
         for part in parts:
-            places = (span for span in folded.find_all(part, whole=True) if span.start >= end)
             is_first, is_last = not spans, len(spans) == len(parts) - 1
-            span = next(
-                (span for span in islice(places, MAX_PLACES) if self._has(folded.text, span, is_first, is_last)), None
-            )
-            if span is None:
+            tries = 0
+            for span in folded.find_all(part, whole=True):
+                if span.start < end:
+                    continue
+                tries += 1
+                if tries > MAX_PLACES:
+                    return ()
+                if self._has(folded.text, span, is_first, is_last):
+                    break
+            else:
                 return ()
             if spans and leaves_out_negation(folded.text, end, span):
                 return ()
@@ -328,10 +333,10 @@ def cuts_word(text: str, place: int) -> bool:
         return False
     before, after = text[place - 1], text[place]
     if before in _JOINTS and place > 1:
-        if _is_letter(text[place - 2]) and _is_letter(after):
+        if text[place - 2].isalpha() and after.isalpha():
             return True
-    elif _is_letter(before):
-        if after in _JOINTS and _is_letter(text[place + 1 : place + 2]):
+    elif before.isalpha():
+        if after in _JOINTS and text[place + 1 : place + 2].isalpha():
             return True
         if _CONTRACTION.match(text, place) or _LANGUAGE_SIGN.match(text, place):
             return True
@@ -348,10 +353,6 @@ def _cuts_address(text: str, place: int) -> bool:
     address = f"{text[begin:place]}{rest[0] if rest else ''}".rstrip(_AFTER_ADDRESS)
     inner = place - begin
     return inner < len(address) and _ADDRESS.match(address) is not None and not _SCHEME.fullmatch(address[:inner])
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalpha()
 
 
 def _without_prefix(text: str) -> tuple[str, Quote]:
@@ -478,7 +479,7 @@ def _emphasis(text: str, fixed: Sequence[Replacement]) -> Iterator[Span]:
         if len(marks) > _MAX_MARKS:
             continue
         joins = bool(before and after and not is_boundary(before + after, 1))
-        is_in_word = marks[0] in "*`" and _is_letter(before) and _is_letter(after)
+        is_in_word = marks[0] in "*`" and before.isalpha() and after.isalpha()
         if latest.get(marks) and before.strip() and (is_in_word or not joins):
             place = latest[marks][-1]
             yield Span(opened[place][1], opened[place][1] + len(marks))

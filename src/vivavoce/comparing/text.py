@@ -216,6 +216,8 @@ BOUNDARY = rf"(?:(?<!\w)|(?!\w)|{_IN_OTHER_SCRIPTS})(?!\p{{M}})"
 _CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"
 _INVISIBLE = regex.compile(rf"[\p{{Cf}}\p{{Default_Ignorable_Code_Point}}{_CONTROLS}]")
 _VISIBLE = regex.compile(r"[^\s\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]")
+_VISIBLE_ASCII = re.compile(r"[!-~]")
+"""What nearly all texts have; `regex` gives way to other threads for each search, and waits for them."""
 _ASCII_INVISIBLE = re.compile(rf"[{_CONTROLS}]")
 _WORDS = regex.compile(rf"[{_SPACELESS}{_HANGUL}--[\d\W]]\p{{M}}*|(?:[^\W{_SPACELESS}{_HANGUL}]|\d)+", regex.V1)
 
@@ -354,7 +356,7 @@ def without_signs(text: str) -> str:
 
 def is_blank(text: str | None) -> bool:
     """Return whether a text shows nothing: it is empty, or has only white space and invisible characters."""
-    return not text or _VISIBLE.search(text) is None
+    return not text or (_VISIBLE_ASCII.search(text) is None and _VISIBLE.search(text) is None)
 
 
 def is_boundary(text: str, place: int) -> bool:

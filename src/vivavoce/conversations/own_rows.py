@@ -265,7 +265,7 @@ def is_native_message(value: Any) -> bool:
     """Return whether a value is a message of ours, in plain data."""
     if not isinstance(value, Mapping):
         return False
-    message = cast("Mapping[str, Any]", value)
+    message: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]  # a cast is a call
     content = message.get("content")
     if message.get("role") not in _ROLES or "parts" in message:
         return False

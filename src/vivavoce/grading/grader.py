@@ -107,7 +107,7 @@ class Grader:
         common: dict[str, Any] = {"name": self.name, "fingerprint": self.fingerprint}
         common["ground_truth"] = sample.ground_truth
         whole = sample.whole
-        if reason := self.inapplicable(sample):
+        if reason := self._lack(sample, whole):
             return skipped(reason, **common)
         held = _held(trajectory) if self.scores_errors else trajectory
         if trajectory.failure is not None and not (self.scores_errors and held.turns):
@@ -122,9 +122,9 @@ class Grader:
 
     def inapplicable(self, sample: Sample) -> str | None:
         """Return why this grader does not apply to a sample, however the conversation ended."""
-        if self.per_turn(sample):
-            return None
-        whole = sample.whole
+        return None if self.per_turn(sample) else self._lack(sample, sample.whole)
+
+    def _lack(self, sample: Sample, whole: Sample) -> str | None:
         if self.truth == "ground_truth" and sample.per_turn:
             return "the sample has a ground truth for each turn, but this grader grades the whole conversation"
         if missing := _missing(self.truth, whole):

@@ -20,7 +20,7 @@ from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.quotes import Quote, QuotedText, read_quote
 from vivavoce.comparing.text import is_blank
 from vivavoce.errors import ModelFault
-from vivavoce.messages import AnyMessage, RefusalPart, ToolCall, mark_of
+from vivavoce.messages import AnyMessage, RefusalPart, ToolCall
 from vivavoce.metrics.prompts import HERE
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.records.score import Evidence, Finding, FindingState, shorten, to_number
@@ -39,28 +39,6 @@ class Place:
     role: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A text that evidence is looked up in, and the index of its message."""
-
-    message: int
-    text: QuotedText
-
-
-class _Found:
-    """The messages in which a quote stands, looked up as far as somebody asks, and once."""
-
-    def __init__(self, rest: Iterator[int]) -> None:
-        self._indices: list[int] = []
-        self._rest = rest
-
-    def __iter__(self) -> Iterator[int]:
-        yield from self._indices
-        for index in self._rest:
-            self._indices.append(index)
-            yield index
-
-
 class Checker:
     """Looks evidence up in one conversation.
 
@@ -76,9 +54,9 @@ class Checker:
         self._messages = messages
         self._turns: list[int | None] = []
         self._texts: list[tuple[int, str]] = []
-        self._folded: list[_Source] = []
+        self._folded: dict[int, QuotedText] = {}
         self._known: dict[tuple[str, bool], Evidence] = {}
-        self._found_in: dict[str, _Found] = {}
+        self._places: dict[str, tuple[list[int], Iterator[int]]] = {}
         self._calls: list[int] = []
         self._results: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
@@ -95,8 +73,12 @@ class Checker:
 
     def checked(self, given: Iterable[str], *, against: bool = False) -> list[Evidence]:
         """Return pieces of evidence with where they stand, each once and in order; `against` as in `look_up`."""
-        found = [self.look_up(text, against=against) for text in given if not is_blank(text)]
-        return list({one.text: one for one in found}.values())
+        by_text: dict[str, Evidence] = {}
+        for text in given:
+            if not is_blank(text):
+                evidence = self.look_up(text, against=against)
+                by_text[evidence.text] = evidence
+        return list(by_text.values())
 
     def look_up(self, text: str, *, against: bool = False) -> Evidence:
         """Return a piece of evidence with where it stands.
@@ -140,11 +122,18 @@ class Checker:
         return later > earlier and one.role == other.role == "assistant" and one.text == other.text
 
     def _found(self, text: str) -> Iterator[int]:
-        """Yield the indices of the messages in which a piece of evidence stands."""
-        found = self._found_in.get(text)
-        if found is None:
-            found = self._found_in[text] = _Found(self._find_anywhere(text))
-        return (index for index in found if (self._turns[index] or 0) < self._last)
+        """Yield the indices of the messages in which a piece of evidence stands; each is looked up once."""
+        places = self._places.get(text)
+        if places is None:
+            places = self._places[text] = ([], self._find_anywhere(text))
+        known, rest = places
+        for index in known:
+            if (self._turns[index] or 0) < self._last:
+                yield index
+        for index in rest:
+            known.append(index)
+            if (self._turns[index] or 0) < self._last:
+                yield index
 
     def _find_anywhere(self, text: str) -> Iterator[int]:
         reference = _reference(text)
@@ -160,15 +149,15 @@ class Checker:
         quotes = read_quote(text)
         if not quotes:
             return
-        sources = self._sources()
-        for source in sources:
-            if text in source.text.text and source.text.find(quotes[0]):
-                yield source.message
-        everything = [*sources, *self._shown_calls()]
+        for number, (index, words) in enumerate(self._texts):
+            if text in words and self._quoted_text(number).find(quotes[0]):
+                yield index
+        everything = [(index, self._quoted_text(number)) for number, (index, _) in enumerate(self._texts)]
+        everything += self._shown_calls()
         for quote in quotes:
-            for source in everything:
-                if self._is_named_by(quote, source.message) and source.text.find(quote):
-                    yield source.message
+            for index, quoted_text in everything:
+                if self._is_named_by(quote, index) and quoted_text.find(quote):
+                    yield index
 
     def _is_named_by(self, quote: Quote, index: int) -> bool:
         """Return whether a message is by the speaker and in the turn and the session that a quote names."""
@@ -187,12 +176,16 @@ class Checker:
         if read == len(self._messages):
             return
         self._known.clear()
-        self._found_in.clear()
+        self._places.clear()
         for index, message in enumerate(self._messages[read:], read):
             if message.role == "user":
                 self._turn = 0 if self._turn is None else self._turn + 1
             self._turns.append(self._turn)
-            if (mark := mark_of([message])) is not None:
+            if (plain := message.plain) is not None:
+                if plain:
+                    self._texts.append((index, plain))
+                continue
+            if message.session is not None and (mark := message.mark) is not None:
                 self._sessions.setdefault(self._turn, mark.number)
             self._texts += [(index, words) for words in _words(message) if words]
             if message.role == "assistant":
@@ -203,17 +196,19 @@ class Checker:
             elif message.role == "tool" and (number := self._by_id.get(message.tool_call_id or "")) is not None:
                 self._results.setdefault(number, index)
 
-    def _sources(self) -> Sequence[_Source]:
-        """Return what messages say, with what tools were given."""
-        self._folded += [_Source(index, QuotedText(words)) for index, words in self._texts[len(self._folded) :]]
-        return self._folded
+    def _quoted_text(self, number: int) -> QuotedText:
+        """Return a text that a message holds, or that a tool was given, to look quotes up in."""
+        known = self._folded.get(number)
+        if known is None:
+            known = self._folded[number] = QuotedText(self._texts[number][1])
+        return known
 
-    def _shown_calls(self) -> Iterator[_Source]:
+    def _shown_calls(self) -> Iterator[tuple[int, QuotedText]]:
         """Yield the calls as a judge sees them, which is not quite how they were written."""
         if self._written.calls:
             lines = (line for part in (self._written.opening, *self._written.turns) for line in part)
             texts = (QuotedText(line) for line in lines if line.startswith("call "))
-            yield from (_Source(index, text) for index, text in zip(self._calls, texts, strict=True))
+            yield from zip(self._calls, texts, strict=True)
 
 
 def _reference(text: str) -> str | None:
@@ -223,8 +218,6 @@ def _reference(text: str) -> str | None:
 
 
 def _words(message: AnyMessage) -> list[str]:
-    if (text := message.plain) is not None:
-        return [text]
     words = [message.text]
     if found := message.retrieval_context:
         words += [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, default=str) for one in found]
@@ -314,7 +307,8 @@ class Claim:
             return False
         if not self.evidence:
             return self.source == "if_quoted"
-        return any(quote.verified and checker.is_from(quote.text, _ROLES[self.source]) for quote in self.evidence)
+        roles = _ROLES[self.source]
+        return any(quote.verified and checker.is_from(quote.text, roles) for quote in self.evidence)
 
     def problem(self, checker: Checker) -> str:
         """Return what is wrong with the evidence, as a request to the judge."""

@@ -14,7 +14,7 @@ from vivavoce.conversations.objects import Live, read_conversation
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
 from vivavoce.messages import ConversationHistory, Message, describe
 from vivavoce.metrics.config import ConversationType, Manner, MetricConfig
-from vivavoce.metrics.question import Call, Plan, carry_out
+from vivavoce.metrics.question import Call, Plan, Run, carry_out
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike, as_model
@@ -135,7 +135,7 @@ class BaseMultiTurnMetric(ABC):
         Raises:
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
         """
-        return await carry_out(self.plan_for(Reading(metric_input)))
+        return await Run(self.plan_for(Reading(metric_input))).finish()
 
     def plan_for(self, reading: Reading) -> Plan[MetricResult]:
         """Yield what has to be waited for, and return the result; what breaks becomes one.

@@ -31,6 +31,7 @@ from vivavoce.safe_text import quoted
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+    from jinja2.nodes import Node
 
 
 HERE = Path(__file__).parent
@@ -114,9 +115,23 @@ def _compiled(text: str, name: str, allowed: frozenset[str], blocks: tuple[tuple
                 raise UsageError(f"{name} has {{{variable}}}, which is never filled; write {{{{ {variable} }}}}")
         for variable in sorted(meta.find_undeclared_variables(tree) - allowed):
             raise UsageError(f"{name} asks for '{variable}'{did_you_mean(variable, allowed)}")
+        _dissolve_blocks(tree)
         return environment.from_string(tree)
     except (TemplateError, ValueError) as error:  # such as a number with too many digits
         raise UsageError(f"{name} is not a template: {error}") from error
+
+
+def _dissolve_blocks(node: Node) -> None:
+    """Put what blocks hold in their place: they name parts to replace, and take work in each rendering."""
+    from jinja2 import nodes
+
+    for child in node.iter_child_nodes():
+        _dissolve_blocks(child)
+    for name, held in node.iter_fields():
+        if isinstance(held, list):
+            parts = cast("list[Node]", held)
+            inner = [part.body if isinstance(part, nodes.Block) else [part] for part in parts]
+            setattr(node, name, [part for some in inner for part in some])
 
 
 @cache

@@ -57,7 +57,7 @@ def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap:
 
 def _split(transcript: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
     count, room = len(transcript.turns), _room(transcript, tokens)
-    sizes = [transcript.size(turn) for turn in range(count)]
+    sizes = [sum(map(len, lines)) for lines in transcript.turns]
     if sum(sizes) <= room:
         yield Piece(0, count, count)
         return

@@ -68,14 +68,14 @@ class Transcript:
     """
 
     shown: Shown = EVERYTHING
-    opening: list[str] = field(default_factory=lambda: [])
-    turns: list[list[str]] = field(default_factory=lambda: [])
-    calls: dict[str, int | None] = field(default_factory=lambda: {})
-    answered: set[int | None] = field(default_factory=lambda: set())
-    agents: list[str] = field(default_factory=lambda: [])
+    opening: list[str] = field(default_factory=list[str])
+    turns: list[list[str]] = field(default_factory=list[list[str]])
+    calls: dict[str, int | None] = field(default_factory=dict[str, int | None])
+    answered: set[int | None] = field(default_factory=set[int | None])
+    agents: list[str] = field(default_factory=list[str])
     _acting: str = ""
-    _references: dict[str, str] = field(default_factory=lambda: {})
-    _marks: list[SessionMark] = field(default_factory=lambda: [])
+    _references: dict[str, str] = field(default_factory=dict[str, str])
+    _marks: list[SessionMark] = field(default_factory=list[SessionMark])
 
     def text(self, first: int = 0, last: int | None = None) -> str:
         """Return the lines of what precedes the turns, and of those from `first` up to and not including `last`."""
@@ -91,20 +91,20 @@ class Transcript:
     def add_turn(self, messages: Sequence[AnyMessage]) -> None:
         """Add a turn to the end."""
         number = len(self.turns)
-        self.turns.append([*self._heading(number, mark_of(messages)), *self._lines(messages, number)])
+        self.turns.append(self._heading(number, mark_of(messages)) + self._lines(messages, number))
 
-    def _heading(self, number: int, mark: SessionMark | None) -> Iterator[str]:
+    def _heading(self, number: int, mark: SessionMark | None) -> list[str]:
         if mark is None:
-            yield f"{turn_label(number)}\n"
-            return
+            return [f"{turn_label(number)}\n"]
+        lines: list[str] = []
         of_user = "" if mark.user is None else f", user {named(mark.user)}"
         if mark not in self._marks:
             was_here = any(mark.user == earlier.user for earlier in self._marks)
             who = "with the same user as before, who comes back" if was_here else "with another user"
             if self._marks:
-                yield f"(session {mark.number} begins, a new conversation {who})\n"
+                lines.append(f"(session {mark.number} begins, a new conversation {who})\n")
             self._marks.append(mark)
-        yield f"{turn_label(number)}, session {mark.number}{of_user}\n"
+        return [*lines, f"{turn_label(number)}, session {mark.number}{of_user}\n"]
 
     def extend_turn(self, messages: Sequence[AnyMessage]) -> None:
         """Add what still belongs to the last turn."""
@@ -114,15 +114,17 @@ class Transcript:
         """Add what precedes the first user message."""
         self.opening += self._lines(messages, None)
 
-    def _lines(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[str]:
+    def _lines(self, messages: Sequence[AnyMessage], turn: int | None) -> list[str]:
+        lines: list[str] = []
         for message in messages:
             text = message.plain
             if text is None or message.role not in _SPEAKERS:
-                yield from self._parts(message, turn)
+                lines += self._parts(message, turn)
                 continue
             if text and message.role == "assistant":
                 self.answered.add(turn)
-            yield f"{message.role}: {quoted(text)}\n"
+            lines.append(f"{message.role}: {quoted(text)}\n")
+        return lines
 
     def _parts(self, message: AnyMessage, turn: int | None) -> Iterator[str]:
         """Yield the lines of a message that may be more than words."""

@@ -15,7 +15,14 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import RepeatedKey, parse
 from vivavoce.models.model import Schema
-from vivavoce.models.structured import check_structured, read_structured, reply_name, whole_text, wire_schema
+from vivavoce.models.structured import (
+    check_structured,
+    is_closed,
+    read_structured,
+    reply_name,
+    whole_text,
+    wire_schema,
+)
 
 _THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 _OPEN_THOUGHTS = re.compile(r"\s*<think(?:ing)?>")
@@ -207,6 +214,7 @@ _YES_OR_NO = {"ja": "yes", "oui": "yes", "sí": "yes", "si": "yes", "nein": "no"
 """Yes and no as models write them that answer in the language of the conversation."""
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 _MOST_REFERENCES = 20
+_NESTED = (dict, list)
 
 
 def fitted(answer: Mapping[str, Any], schema: Mapping[str, Any], name: str) -> tuple[dict[str, Any], list[str]]:
@@ -214,8 +222,8 @@ def fitted(answer: Mapping[str, Any], schema: Mapping[str, Any], name: str) -> t
 
     `name` is that of the function which the answer may be written as a call of.
     """
-    fitting = _Fitting(schema)
-    found = fitting.fit(_uncalled(answer, schema, name, fitting.changed), schema)
+    fitting = _Fitting(dict(schema))
+    found = fitting.fit(_uncalled(answer, schema, name, fitting.changed), fitting.schema)
     if not isinstance(found, dict):
         return dict(answer), []
     return cast("dict[str, Any]", found), list(fitting.changed)
@@ -227,7 +235,7 @@ def check_keys(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     Raises:
         RepeatedKey: two keys of one object are spellings of the same property.
     """
-    _Fitting(schema).check_keys(answer, schema)
+    _Fitting(dict(schema)).check_keys(dict(answer))
 
 
 def _uncalled(answer: Mapping[str, Any], schema: Mapping[str, Any], name: str, changed: dict[str, None]) -> object:
@@ -244,7 +252,7 @@ def _uncalled(answer: Mapping[str, Any], schema: Mapping[str, Any], name: str, c
 class _Fitting:
     """One walk through an answer; `changed` is what was changed, in order and each once."""
 
-    schema: Mapping[str, Any]
+    schema: dict[str, Any]
     changed: dict[str, None] = field(default_factory=dict[str, None])
 
     def fit(self, value: object, schema: object) -> object:
@@ -258,32 +266,32 @@ class _Fitting:
             return self._object(cast("dict[str, object]", value), part)
         return value
 
-    def check_keys(self, value: object, schema: object) -> None:
-        if not isinstance(value, (dict, list)):
-            return
-        part = self._resolved(schema)
-        if isinstance(value, list):
-            for item in cast("list[object]", value):
-                self.check_keys(item, part.get("items"))
-        else:
-            named = cast("dict[str, object]", value)
+    def check_keys(self, answer: dict[str, Any]) -> None:
+        pending: list[tuple[Any, object]] = [(answer, self.schema)]
+        for holder, schema in pending:  # which grows
+            part = self._resolved(schema)
+            if isinstance(holder, list):
+                items: object = part.get("items")
+                pending += [(item, items) for item in cast("list[object]", holder) if type(item) in _NESTED]
+                continue
             properties: Mapping[str, object] = part.get("properties", {})
-            if named.keys() != properties.keys():
+            if holder.keys() != properties.keys():
                 spellings = {_plain(name) for name in properties}
-                repeats = Counter(plain for key in named if (plain := _plain(key)) in spellings)
-                for key in named:
+                repeats = Counter(plain for key in holder if (plain := _plain(key)) in spellings)
+                for key in holder:
                     if key not in properties and repeats[_plain(key)] > 1:
                         raise RepeatedKey(key)
             others: object = part.get("additionalProperties")
-            for key, item in named.items():
-                self.check_keys(item, properties.get(key, others))
+            for key, item in holder.items():
+                if type(item) in _NESTED:
+                    pending.append((item, properties.get(key, others)))
 
     def _resolved(self, schema: object) -> Mapping[str, Any]:
         """Return the schema that a reference leads to, or the only one besides null; an empty one for a choice."""
         for _ in range(_MOST_REFERENCES):
-            if not isinstance(schema, Mapping):
+            if not isinstance(schema, dict):
                 break
-            part = cast("Mapping[str, Any]", schema)
+            part: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]  # a cast is a call
             if isinstance(reference := part.get("$ref"), str):
                 schema = self._at(reference)
             elif choices := part.get("anyOf"):
@@ -296,7 +304,8 @@ class _Fitting:
     def _at(self, reference: str) -> object:
         where: object = self.schema if reference.startswith("#") else None
         for step in reference.split("/")[1:]:
-            where = cast("Mapping[str, object]", where).get(step) if isinstance(where, Mapping) else None
+            part: dict[str, Any] = where if isinstance(where, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+            where = part.get(step)
         return where
 
     def _text(self, value: str, part: Mapping[str, Any]) -> object:
@@ -389,7 +398,8 @@ def read_answer(text: str, schema: Schema) -> StructuredAnswer:
     except ValueError as error:
         strict = error
     else:
-        check_keys(parsed, wire_schema(schema))
+        if not isinstance(schema, type) or not is_closed(schema):
+            check_keys(parsed, wire_schema(schema))
         return StructuredAnswer(parsed)
     try:
         value, written = _object_in(text)

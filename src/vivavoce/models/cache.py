@@ -66,7 +66,7 @@ def encode_reply(reply: ModelReply) -> str:
         "usage": reply.usage and dict(vars(reply.usage)),
         "applied": dict(reply.applied),
     }
-    if repair := _repair(reply):
+    if reply.applied.get("repaired") and (repair := _repair(reply)):
         kept["repair"] = repair
     return _text(kept).decode()
 
@@ -107,9 +107,9 @@ def decode_reply(text: str) -> ModelReply:
 
 
 def _repair(reply: ModelReply) -> list[Mapping[str, object]]:
-    """Return the last two messages of a request whose answer was repaired, where they are those of a chat."""
+    """Return the last two messages of the request for a repaired answer, where they are those of a chat."""
     raw = cast("Mapping[str, Mapping[str, list[Mapping[str, object]]]]", reply.raw or {})
-    last = raw.get("request", {}).get("messages", [])[-2:] if reply.applied.get("repaired") else []
+    last = raw.get("request", {}).get("messages", [])[-2:]
     return last if [one.get("role") for one in last] == ["assistant", "user"] else []
 
 
@@ -340,7 +340,20 @@ class CachedModel:
                 raise _unpaid(outcome)
             if outcome is not None:
                 return kept_reply(self.name, outcome, request.schema)
-        return await self._ask(place, request)
+        asked = self._asking[place] = place[0].create_future()
+        outcome: str | Exception | None = None
+        try:
+            reply = await self._model.complete(request)
+            outcome = encode_reply(reply)
+            if _answers(request, reply):
+                await self._replies.put(StoredReply(key, self.name, outcome, time.time()))
+            return reply
+        except Exception as error:
+            outcome = error
+            raise
+        finally:
+            del self._asking[place]
+            asked.set_result(outcome)  # None where this task was cancelled: another one goes on
 
     def _of_older_repeat(self, request: Request) -> str | None:
         """Return the reply to the same question in the first try of a test, None where there is none.
@@ -359,22 +372,6 @@ class CachedModel:
     async def close(self) -> None:
         """Close the model; the replies belong to whoever opened them."""
         await self._model.close()
-
-    async def _ask(self, place: tuple[asyncio.AbstractEventLoop, str], request: Request) -> ModelReply:
-        asked = self._asking[place] = place[0].create_future()
-        outcome: str | Exception | None = None
-        try:
-            reply = await self._model.complete(request)
-            outcome = encode_reply(reply)
-            if _answers(request, reply):
-                await self._replies.put(StoredReply(place[1], self.name, outcome, time.time()))
-            return reply
-        except Exception as error:
-            outcome = error
-            raise
-        finally:
-            del self._asking[place]
-            asked.set_result(outcome)  # None where this task was cancelled: another one goes on
 
 
 def kept_reply(name: str, kept: str, schema: Schema | None) -> ModelReply:

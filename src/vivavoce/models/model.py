@@ -155,12 +155,12 @@ class Request:
     messages: Sequence[AnyMessage]
     schema: Schema | None = None
     tools: Sequence[Mapping[str, Any]] = ()
-    settings: Mapping[str, Any] = field(default_factory=lambda: {})
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     trial: int = 0
     subject: Subject | None = field(default=None, compare=False)
     sample_trial: int = 0
     attempt: str = field(default_factory=current_attempt)
-    _wire: list[WireMessages] = field(init=False, default_factory=lambda: [], compare=False, repr=False)
+    _wire: list[WireMessages] = field(init=False, default_factory=list[WireMessages], compare=False, repr=False)
 
     @property
     def wire(self) -> WireMessages:
@@ -184,7 +184,7 @@ class ModelReply:
     parsed: dict[str, Any] | None = None
     tool_calls: Sequence[ToolCall] = ()
     usage: Usage | None = None
-    applied: Mapping[str, Any] = field(default_factory=lambda: {})
+    applied: Mapping[str, Any] = field(default_factory=dict[str, Any])
     raw: Mapping[str, Any] | None = None
 
 

@@ -133,7 +133,17 @@ class OpenAIModel:
     async def _structured(
         self, schema: Schema, plain: dict[str, Any], applied: dict[str, Any], used: list[Usage]
     ) -> ModelReply:
-        mode, body, completion = await self._ask_for(schema, plain, used)
+        while True:
+            mode = self._mode
+            body = ask_for(schema, mode, plain)
+            try:
+                completion = await self._ask(body, used)
+                break
+            except ModelFault as fault:
+                weaker = step_down(mode, fault) if self._mode_chosen is None else None
+                if weaker is None:
+                    raise
+                CAPABILITIES.weaken(self.identity, mode, weaker)
         applied["mode"], repaired = mode, False
         untold = None if mode in IN_MESSAGES else schema
         ignored = False
@@ -163,21 +173,6 @@ class OpenAIModel:
             applied=applied,
             raw={"request": body, "response": completion.payload},
         )
-
-    async def _ask_for(
-        self, schema: Schema, plain: dict[str, Any], used: list[Usage]
-    ) -> tuple[Mode, dict[str, Any], Completion]:
-        """Ask for JSON in the first mode that the endpoint knows."""
-        while True:
-            mode = self._mode
-            body = ask_for(schema, mode, plain)
-            try:
-                return mode, body, await self._ask(body, used)
-            except ModelFault as fault:
-                weaker = step_down(mode, fault) if self._mode_chosen is None else None
-                if weaker is None:
-                    raise
-                CAPABILITIES.weaken(self.identity, mode, weaker)
 
     def _learn(self, mode: Mode, repaired: bool, ignored: bool) -> None:
         """Keep whether a schema that stood in no message was heeded."""

@@ -41,6 +41,23 @@ def class_schema(shape: type[BaseModel]) -> dict[str, Any]:
     return cast("dict[str, Any]", _strict(shape.model_json_schema()))
 
 
+@lru_cache(maxsize=256)
+def is_closed(shape: type[BaseModel]) -> bool:
+    """Return whether a class and all classes in it forbid other keys, so that no key is another spelling of a field."""
+    return _is_closed(shape.model_json_schema())
+
+
+def _is_closed(part: object) -> bool:
+    if isinstance(part, list):
+        return all(map(_is_closed, cast("list[object]", part)))
+    if not isinstance(part, dict):
+        return True
+    given = cast("dict[str, object]", part)
+    if "properties" in given and given.get("additionalProperties") is not False:
+        return False
+    return all(map(_is_closed, given.values()))
+
+
 def wire_schema(schema: Schema) -> Mapping[str, Any]:
     """Return the JSON schema of what a request asks for."""
     return class_schema(schema) if isinstance(schema, type) else schema

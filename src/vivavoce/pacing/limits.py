@@ -394,7 +394,17 @@ async def retrying(
     while True:
         attempt += 1
         try:
-            result = await _attempt(call, limiter, breaker, max_wait)
+            async with limiter or _UNLIMITED:
+                if breaker is not None:
+                    breaker.check()
+                try:
+                    result = await call()
+                except RateLimited as limited:
+                    if limiter is not None:
+                        limiter.slow_down(None if limited.retry_after is None else min(limited.retry_after, max_wait))
+                    raise
+                if limiter is not None:
+                    limiter.succeeded()
         except Fault as fault:
             failures += not isinstance(fault, RateLimited)
             wait = _wait(fault, attempt, draw)
@@ -409,23 +419,6 @@ async def retrying(
             return result
         await asyncio.sleep(wait)
         waited += wait
-
-
-async def _attempt(
-    call: Callable[[], Awaitable[T]], limiter: Limiter | None, breaker: Breaker | None, max_wait: float
-) -> T:
-    async with limiter or _UNLIMITED:
-        if breaker is not None:
-            breaker.check()
-        try:
-            result = await call()
-        except RateLimited as limited:
-            if limiter is not None:
-                limiter.slow_down(None if limited.retry_after is None else min(limited.retry_after, max_wait))
-            raise
-        if limiter is not None:
-            limiter.succeeded()
-        return result
 
 
 def _wait(fault: Fault, attempt: int, draw: Callable[[], float]) -> float:

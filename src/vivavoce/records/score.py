@@ -10,7 +10,7 @@ import math
 import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeGuard, cast, overload
+from typing import Any, Literal, cast, overload
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -162,17 +162,15 @@ def reported_usage(
     counts: list[int] = []
     for number in (input_tokens, output_tokens, cached_input_tokens, reasoning_tokens):
         given = 0 if number is None else number
-        if not _is_whole(given) or not 0 <= given < MOST_TOKENS:
+        if not isinstance(given, int | float) or isinstance(given, bool):
+            return None
+        if not 0 <= given < MOST_TOKENS or given != given // 1:
             return None
         counts.append(int(given))
     read, written, cached, reasoning = counts
     return Usage(
         input_tokens=read, output_tokens=written, cached_input_tokens=cached, reasoning_tokens=reasoning, calls=1
     )
-
-
-def _is_whole(number: object) -> TypeGuard[int | float]:
-    return isinstance(number, int | float) and not isinstance(number, bool) and number == number // 1
 
 
 def _cost(a: Usage, b: Usage) -> float | None:

@@ -476,7 +476,12 @@ def outcome_of(result: ToolMessage) -> CallOutcome:
 
 def call_records(messages: Sequence[AnyMessage]) -> list[CallRecord]:
     """Return every call of a conversation in order, with its result and its state."""
-    places = [place for place, message in enumerate(messages) for _ in _calls_of(message)]
+    places = [
+        place
+        for place, message in enumerate(messages)
+        if message.role == "assistant" and message.tool_calls
+        for _ in message.tool_calls
+    ]
     if not places:
         return []
     last_spoken = max((place for place, message in enumerate(messages) if message.role in _SPEAKERS), default=-1)
@@ -497,10 +502,6 @@ def made_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
 
 
 _SPEAKERS = ("user", "assistant")
-
-
-def _calls_of(message: AnyMessage) -> Sequence[ToolCall]:
-    return (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
 
 
 def _state(result: ToolMessage | None, *, is_last: bool) -> CallState:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -99,21 +98,32 @@ class Grades:
             Deferred: the answer to a question will come later; every grader has asked what it could.
         """
         talk, trial = attempt.trajectory, attempt.key.trial
+        asked: list[Grader] = []
+        scores: dict[str, Score] = {}
         with conversation_work():
-            found = {
-                grader.name: await grader.grade(sample, talk, trial) for grader in self.graders if not _asks(grader)
-            }
-            if len(found) < len(self.graders):
-                found |= await self._asked([grader for grader in self.graders if _asks(grader)], sample, talk, trial)
-        scores = {grader.name: found[grader.name] for grader in self.graders}
+            for grader in self.graders:
+                if _asks(grader):
+                    asked.append(grader)
+                else:
+                    scores[grader.name] = await grader.grade(sample, talk, trial)
+            if len(asked) == 1:
+                scores[asked[0].name] = await asked[0].grade(sample, talk, trial)
+            elif asked:
+                scores |= await self._asked(asked, sample, talk, trial)
+        if len(self.graders) > 1:
+            scores = {grader.name: scores[grader.name] for grader in self.graders}
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})
 
     async def _asked(self, graders: Sequence[Grader], sample: Sample, talk: Trajectory, trial: int) -> dict[str, Score]:
         """Return the scores of graders that ask judges."""
-        apply = sum(not grader.inapplicable(sample) for grader in graders)
-        async with nullcontext() if self.places is None else self.places.taken(-(-apply // 2)):
-            scores = await first_then_all([partial(grader.grade, sample, talk, trial) for grader in graders])
+        calls = [partial(grader.grade, sample, talk, trial) for grader in graders]
+        if self.places is None or len(graders) <= 2:  # there is a place for each conversation that is begun
+            scores = await first_then_all(calls)
+        else:
+            apply = sum(not grader.inapplicable(sample) for grader in graders)
+            async with self.places.taken(-(-apply // 2)):
+                scores = await first_then_all(calls)
         return dict(zip((grader.name for grader in graders), scores, strict=True))
 
 

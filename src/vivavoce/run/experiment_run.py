@@ -208,7 +208,8 @@ class ExperimentRun(Execution):
             )
         try:
             async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
-                attempt = partial(self._attempt, workers, grades, writer)
+                make = self._attempt if schedule is None else self._attempt_of_schedule
+                attempt = partial(make, workers, grades, writer)
                 if self._batches is not None:
                     await self._in_rounds(self._batches, partial(tasks_of, experiment, drivers), done, attempt)
                 else:
@@ -262,14 +263,16 @@ class ExperimentRun(Execution):
         finally:
             await batches.close()
 
-    async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
+    async def _attempt_of_schedule(
+        self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task
+    ) -> None:
+        assert self._schedule is not None
         try:
-            await self._make(workers, grades, writer, task)
+            await self._attempt(workers, grades, writer, task)
         finally:
-            if self._schedule is not None:
-                self._schedule.end()
+            self._schedule.end()
 
-    async def _make(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
+    async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
         with ExitStack() as kept:
             if task.key in self._misjudged:  # the cache would repeat the replies that led to the error
                 kept.enter_context(new_attempt(self._retry))
@@ -299,13 +302,13 @@ class ExperimentRun(Execution):
         async def on_turn(turn: Turn) -> None:
             await self.tell(TurnEnded(task.key, turn))
 
-        verdicts = 0 if self.options.replay or self.options.batch else grades.verdicts(task.sample)
-        if (kept := self._kept(task)) is not None:
-            kept_calls.enter_context(self.budget.set_aside(verdicts))
-            return kept
-        if task.driver is None:
-            kept_calls.enter_context(self.budget.set_aside(verdicts))
-            return await hold(task, on_turn)
+        is_counted = self.budget.limits_calls and not (self.options.replay or self.options.batch)
+        verdicts = grades.verdicts(task.sample) if is_counted else 0
+        kept = self._kept(task)
+        if kept is not None or task.driver is None:
+            if verdicts:
+                kept_calls.enter_context(self.budget.set_aside(verdicts))
+            return await hold(task, on_turn) if kept is None else kept
         conversations = task.driver.channel.conversations
         with workers.waiting():
             await conversations.acquire()

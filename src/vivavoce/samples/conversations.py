@@ -6,14 +6,12 @@ from collections.abc import (
     AsyncIterable,
     AsyncIterator,
     Callable,
-    Generator,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
     Sized,
 )
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +21,7 @@ from vivavoce.conversations.objects import Live, are_messages, conversation_of, 
 from vivavoce.conversations.own_rows import is_native_message
 from vivavoce.errors import UsageError
 from vivavoce.langchain_messages import role_of
-from vivavoce.messages import ConversationHistory, Message
+from vivavoce.messages import ConversationHistory, Message, are_plain
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import UnknownKeys, read_sample
 from vivavoce.samples.sample import Sample
@@ -45,6 +43,7 @@ It may be of any format that `viva validate list formats` has, as plain data or 
 GivenRows = Iterable[GivenRow] | AsyncIterable[GivenRow]
 
 _KINDS = (Mapping, Sample, MultiTurnSample, SingleTurnSample, ConversationHistory)
+_HERE = Path()
 _OF_ROWS = frozenset(("messages", "input", "prompt", "user_input", "goal", "sessions"))
 
 
@@ -149,19 +148,33 @@ class _Reader:
             raise UsageError(f"row {self._position}: the id '{sample.id}' is already used; give each row its own")
         self._keys.add(key)
         if self._check is not None:
-            with _at_row(self._position):
+            try:
                 self._check(sample)
+            except UsageError as error:
+                raise _of_row(error, self._position) from error
         return sample
 
 
 def _sample_of(row: GivenRow, position: int) -> Sample:
-    sample = row if isinstance(row, Sample) else _validated(_fields(row, position), position)
+    try:
+        return _read(row, position)
+    except UsageError as error:
+        raise _of_row(error, position) from error
+
+
+def _of_row(error: UsageError, position: int) -> UsageError:
+    """Return problems that say which row they are about."""
+    return UsageError(*(f"row {position}: {problem.message}" for problem in error.problems))
+
+
+def _read(row: GivenRow, position: int) -> Sample:
+    sample = row if isinstance(row, Sample) else _validated(_fields(row), position)
     if sample.messages is not None:
         return sample
     question, answer = sample.input, sample.metadata.get("response")
     if not isinstance(question, str) or not isinstance(answer, str):
         rule = "give 'messages', or 'user_input' with its 'response'"
-        raise UsageError(f"row {position}: no conversation to measure; {rule}")
+        raise UsageError(f"no conversation to measure; {rule}")
     contexts = sample.metadata.get("retrieved_contexts")
     messages = [
         {"role": "user", "content": question},
@@ -172,7 +185,7 @@ def _sample_of(row: GivenRow, position: int) -> Sample:
     return _validated({**fields, "messages": messages, "metadata": rest}, position)
 
 
-def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
+def _fields(row: GivenRow) -> Mapping[str, Any]:
     """Return a row as the fields of a sample; rows from a caller's program may have any type."""
     if isinstance(row, ConversationHistory):
         return {"id": row.conversation_id, "messages": row.messages}
@@ -180,14 +193,13 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
         return row.to_dict()
     if (theirs := _of_ragas(row)) is not None:
         return theirs.model_dump(exclude_none=True)
-    with _at_row(position):
-        if isinstance(row, Mapping):
-            return row if _is_ours(row) else conversation_of(row) or row
-        found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
+    if isinstance(row, Mapping):
+        return row if _is_ours(row) else conversation_of(row) or row
+    found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
     if found is not None:
         return found
     rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
-    raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
+    raise UsageError(f"{rule}; got {type(row).__name__}")
 
 
 def _is_ours(row: Mapping[str, Any]) -> bool:
@@ -195,21 +207,12 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
     messages: object = row.get("messages")
     if not isinstance(messages, list | tuple):
         return not _OF_ROWS.isdisjoint(row)
-    return all(
+    listed = cast("Sequence[object]", messages)
+    return are_plain(listed) or all(
         isinstance(one, Message) or is_native_message(one) or (role_of(one) is not None and not is_live(one))
-        for one in cast("Sequence[object]", messages)
+        for one in listed
     )
 
 
 def _validated(row: Mapping[str, Any], position: int) -> Sample:
-    with _at_row(position):
-        return read_sample(row, line=position, position=position, base=Path(), unknown=UnknownKeys(recorded=True))
-
-
-@contextmanager
-def _at_row(position: int) -> Generator[None]:
-    """Say of problems which row they are about."""
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(*(f"row {position}: {problem.message}" for problem in error.problems)) from error
+    return read_sample(row, line=position, position=position, base=_HERE, unknown=UnknownKeys(recorded=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -138,10 +138,15 @@ def body_bytes(body: Mapping[str, Any]) -> bytes:
         TypeError: something in it is not JSON.
     """
     parts = [
-        json_bytes(name) + b":" + (value.json if isinstance(value, WireMessages | WireJson) else json_bytes(value))
+        _key(name) + (value.json if isinstance(value, WireMessages | WireJson) else json_bytes(value))
         for name, value in body.items()
     ]
     return b"{" + b",".join(parts) + b"}"
+
+
+@lru_cache(256)
+def _key(name: str) -> bytes:
+    return json_bytes(name) + b":"
 
 
 def checked_settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:
@@ -165,7 +170,7 @@ def read_completion(answer: Answer) -> Completion:
         Fault: of kind `format`, with what the answer used.
     """
     payload: Any = answer.json()
-    usage = read_usage(_part(payload, "usage"))
+    usage = read_usage(_detail(payload, "usage"))
     try:
         choice = payload["choices"][0]
         said = {key: value for key, value in choice["message"].items() if value is not None}
@@ -186,13 +191,16 @@ def _malformed(answer: Answer, what: str, usage: Usage | None) -> Fault:
 
 def read_usage(reported: object) -> Usage | None:
     """Read the `usage` of an answer, None when the endpoint does not report it, or not as numbers of tokens."""
-    tokens = _part(reported, "prompt_tokens")
-    if tokens is None:
+    if not isinstance(reported, dict):
         return None
-    cached = _part(_part(reported, "prompt_tokens_details"), "cached_tokens")
-    reasoning = _part(_part(reported, "completion_tokens_details"), "reasoning_tokens")
-    return reported_usage(tokens, _part(reported, "completion_tokens"), cached, reasoning)
+    tokens: dict[str, object] = reported  # pyright: ignore[reportUnknownVariableType]  # a cast is a call
+    if (read := tokens.get("prompt_tokens")) is None:
+        return None
+    of_prompt, of_answer = tokens.get("prompt_tokens_details"), tokens.get("completion_tokens_details")
+    cached = _detail(of_prompt, "cached_tokens") if of_prompt else None
+    reasoning = _detail(of_answer, "reasoning_tokens") if of_answer else None
+    return reported_usage(read, tokens.get("completion_tokens"), cached, reasoning)
 
 
-def _part(thing: object, name: str) -> object:
-    return cast("dict[str, object]", thing).get(name) if isinstance(thing, dict) else None
+def _detail(details: object, name: str) -> object:
+    return cast("dict[str, object]", details).get(name) if isinstance(details, dict) else None

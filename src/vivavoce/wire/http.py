@@ -11,7 +11,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -65,8 +64,13 @@ class Answer:
         Raises:
             Fault: of kind `format`, with the beginning of the body as evidence.
         """
-        with suppress(ValueError):  # what it refuses is read, or explained, by the standard library
+        try:
             return from_json(self.body)
+        except ValueError:
+            return self._json_of_others()
+
+    def _json_of_others(self) -> Any:
+        """Return the body as the standard library reads it, which takes more, or explains what is wrong."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
@@ -128,7 +132,8 @@ class Client:
         charset = _charset(response.header("Content-Type"))
         if 200 <= response.status < 300:
             shown = self._hide(response.body, LONG_SECRET)
-            return Answer(source, shown, charset, _cookies(response), self.fault)
+            cookies = _cookies(response) if "Set-Cookie" in response.headers else {}
+            return Answer(source, shown, charset, cookies, self.fault)
         raise self._refused(response, source, charset, repeatable)
 
     async def close(self) -> None:

@@ -73,7 +73,8 @@ class Response:
 
     def header(self, name: str) -> str | None:
         """Return the first value of a header, None where it was not sent."""
-        return next(iter(self.header_values(name)), None)
+        value = self.headers.get(name)
+        return None if value is None else _repair(value)
 
     def header_values(self, name: str) -> list[str]:
         """Return every value of a header, in the order they were sent."""
@@ -151,10 +152,14 @@ class HttpSession:
         checked = check_head(method, tuple(headers.items()))
         body = data if data is None or len(data) <= MAX_UNCHUNKED_BYTES else BytesIO(data)
         try:
-            async with self._session.request(
+            response = await self._session.request(
                 method, url, data=body, headers=checked, proxy=proxy, allow_redirects=False, auto_decompress=False
-            ) as response:
-                return await self._read(response)
+            )
+            try:
+                return await self._read(response)  # aiohttp releases the connection at the end of the body
+            except BaseException:
+                response.close()
+                raise
         except aiohttp.ClientSSLError as error:
             raise ExchangeError(str(error.__cause__ or error), "tls") from error
         except aiohttp.ClientConnectorError as error:
@@ -177,7 +182,7 @@ class HttpSession:
 
     async def _read(self, response: ClientResponse) -> Response:
         body = _Body(self._max_bytes, response.headers.getall("Content-Encoding", ()))
-        async for chunk in response.content.iter_any():
+        while chunk := await response.content.readany():
             body.add(chunk)
             if body.is_cut:
                 response.close()

@@ -62,6 +62,8 @@ class FalseStatements:
 
     def hold(self, quote: Evidence) -> bool:
         """Say whether a quote has only words that the judge calls false, besides such as "Done."."""
+        if not self.latest and not self.earlier:
+            return False
         places = self.checker.places(quote.text)
         current = [statement for statement in self.earlier if not self._is_outdated(statement, places)]
         statements = [*self.latest, *current]

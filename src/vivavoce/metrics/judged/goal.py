@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel
@@ -44,7 +43,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
 from vivavoce.records.run import UNKNOWN_KIND
-from vivavoce.records.score import BREACH, Failure, Finding, FindingState, charge
+from vivavoce.records.score import BREACH, Evidence, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test
 from vivavoce.safe_text import quoted
 from vivavoce.samples.sample import Sample
@@ -223,8 +222,7 @@ class GoalAchievementJudge(JudgedMetric):
             *breaches,
         ]
         judge_level = {"judge_level": reply.achievement_level} if self._asked_levels else {}
-        verdict = Verdict(None, reply.reasoning, reply.confidence, findings, extra=judge_level, turns=turns)
-        return self._levelled(verdict)
+        return self._levelled(reply.reasoning, reply.confidence, findings, judge_level, turns)
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
         """Return a question about each outcome whose evidence does not show, as far as code can see, that it is met."""
@@ -232,7 +230,7 @@ class GoalAchievementJudge(JudgedMetric):
         changes = [finding for finding in outcomes if finding.data["kind"] == CHANGE]
         goal = question.metric_input.goal or ""
         return [
-            *doubts_of_changes(changes, ledger(question.metric_input.messages)),
+            *(doubts_of_changes(changes, ledger(question.metric_input.messages)) if changes else ()),
             *_doubts_of_words(outcomes, question),
             *_doubts_of_refusals(outcomes, goal),
         ]
@@ -249,15 +247,13 @@ class GoalAchievementJudge(JudgedMetric):
             for versions in zip(*(_of_kind(verdict.findings, *OUTCOMES) for verdict in verdicts), strict=True)
         ]
         others = [one for verdict in verdicts for one in _of_kind(verdict.findings, CHANGE, BREACH)]
-        whole = Verdict(
-            None,
+        return self._levelled(
             "\n".join(verdict.reasoning for verdict in verdicts),
             min(verdict.confidence or 0.0 for verdict in verdicts),
             [*outcomes, *others],
-            extra=verdicts[-1].extra,
-            turns=sum(verdict.turns for verdict in verdicts),
+            verdicts[-1].extra,
+            sum(verdict.turns for verdict in verdicts),
         )
-        return self._levelled(whole)
 
     def claims(self, verdict: Verdict) -> list[Claim]:
         """Return that the goal was reached, where the judge answers in the older form and cites something for it."""
@@ -308,10 +304,12 @@ class GoalAchievementJudge(JudgedMetric):
             return self.categories[0]
         return self.categories[max(1, math.ceil(met * (lowest - 1)))] if lowest > 1 else self.categories[0]
 
-    def _levelled(self, verdict: Verdict) -> Verdict:
-        level = self._level_of(verdict.findings, verdict.extra.get("judge_level"))
-        reasoning = self.nothing if level is None else verdict.reasoning
-        return replace(verdict, score=level, reasoning=reasoning, extra={**verdict.extra, **self._levels})
+    def _levelled(
+        self, reasoning: str, confidence: float, findings: Sequence[Finding], extra: Mapping[str, Any], turns: int
+    ) -> Verdict:
+        level = self._level_of(findings, extra.get("judge_level"))
+        words = self.nothing if level is None else reasoning
+        return Verdict(level, words, confidence, findings, extra={**extra, **self._levels}, turns=turns)
 
     def _level_of(self, findings: Sequence[Finding], judged: str | None) -> str | None:
         """Return the level that findings come to, None where no outcome had an occasion and nothing is spoilt."""
@@ -349,15 +347,23 @@ def _rules(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
 
 def _false_statements(breaches: Sequence[Finding], question: Question, acts: Mapping[str, Act]) -> FalseStatements:
     """Return what a judge calls false in this answer, and called false in earlier ones."""
-    latest, earlier = (
-        [quote for finding in false_statements_of(findings) for quote in spoken_words(finding)]
-        for findings in (breaches, question.metric_input.earlier)
+    earlier = question.metric_input.earlier
+    return FalseStatements(
+        _false_quotes(breaches) if breaches else (),
+        _false_quotes(earlier) if earlier else (),
+        list(acts.values()),
+        question.checker,
     )
-    return FalseStatements(latest, earlier, list(acts.values()), question.checker)
+
+
+def _false_quotes(findings: Sequence[Finding]) -> list[Evidence]:
+    return [quote for finding in false_statements_of(findings) for quote in spoken_words(finding)]
 
 
 def _missing_changes(metric_input: MultiTurnEvaluationInput, criteria: Sequence[Criterion]) -> list[str]:
     """Return the states named by the goal that an earlier answer lists as changes, and this one does not."""
+    if not metric_input.earlier:
+        return []
     goal = metric_input.goal or ""
     earlier = [one.what for one in _of_kind(metric_input.earlier, CRITERION) if one.data.get("kind") == CHANGE]
     changes = [criterion.outcome for criterion in criteria if criterion.kind == CHANGE]
@@ -425,8 +431,6 @@ def _doubts_of_words(outcomes: Sequence[Finding], question: Question) -> Iterato
     Of a fact this is asked where the goal does not say, in English or German, that something is to be told.
     """
     known, messages = question.metric_input, question.metric_input.messages
-    shows_calls = known.calls == "all" or (known.calls is None and bool(ledger(messages)))
-    deed = ", or report a deed that only a call can do" if shows_calls else ""
     for outcome in outcomes:
         is_told = outcome.data["kind"] == FACT and asks_to_tell(known.goal or "")
         words = [quote.text for quote in outcome.evidence if quote.verified]
@@ -434,6 +438,8 @@ def _doubts_of_words(outcomes: Sequence[Finding], question: Question) -> Iterato
             continue
         places = [place for text in words for place in question.checker.places(text)]
         if all(place.role == "assistant" and messages[place.message].text for place in places):
+            shows_calls = known.calls == "all" or (known.calls is None and bool(ledger(messages)))
+            deed = ", or report a deed that only a call can do" if shows_calls else ""
             yield f"Do these words only refuse or promise it{deed}, so that it is not reached: {quoted(words[0])}?"
 
 
@@ -446,6 +452,8 @@ def _doubts_of_refusals(outcomes: Sequence[Finding], goal: str) -> Iterator[str]
 
 def _calls_without_effect(reply: GoalReply) -> set[str]:
     """Return the calls that a judge calls not made, or undone while no later call shows a change that is met."""
+    if not reply.changes:
+        return set()
     shown = [_number(call) for criterion in reply.criteria if criterion.met for call in criterion.evidence]
     last = max((number for number in shown if number is not None), default=-1)
     return {

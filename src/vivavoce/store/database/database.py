@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -283,7 +282,7 @@ Values = tuple[Any, ...]
 Columns = tuple[str, ...]
 
 LARGEST = 512
-"""Rows of one statement; times the columns of the widest table this stays far below SQLite's 32,766 parameters."""
+"""Rows that are read or written at once."""
 
 
 def insert_rows(
@@ -299,13 +298,8 @@ def insert_rows(
     """
     if on_postgresql(connection) and not once:
         _stream(connection, table, columns, rows)
-        return
-    start = 0
-    while start < len(rows):
-        size = min(LARGEST, 1 << ((len(rows) - start).bit_length() - 1))
-        values = tuple(chain.from_iterable(rows[start : start + size]))
-        connection.exec_driver_sql(_statement(table, columns, size, connection.dialect, once), values)
-        start += size
+    elif rows:
+        connection.exec_driver_sql(_statement(table, columns, connection.dialect, once), list(rows))
 
 
 def _stream(connection: Connection, table: Table, columns: Columns, rows: Sequence[Values]) -> None:
@@ -322,7 +316,6 @@ def _stream(connection: Connection, table: Table, columns: Columns, rows: Sequen
 
 
 @cache
-def _statement(table: Table, columns: Columns, size: int, dialect: Dialect, once: bool) -> str:
-    one = str(insert(table).inline().values(dict.fromkeys(columns)).compile(dialect=dialect))
-    whole = one + f", {one.partition(' VALUES ')[2]}" * (size - 1)  # compiling the whole would cost 30 ms
-    return f"{whole} ON CONFLICT DO NOTHING" if once else whole
+def _statement(table: Table, columns: Columns, dialect: Dialect, once: bool) -> str:
+    statement = str(insert(table).inline().values(dict.fromkeys(columns)).compile(dialect=dialect))
+    return f"{statement} ON CONFLICT DO NOTHING" if once else statement

@@ -80,7 +80,8 @@ class GroupCommit(Generic[T]):
         Raises:
             StoreError: an earlier one could not be written, or this is closed.
         """
-        await self._until(lambda: self._taken - self._committer.stored < PENDING)
+        if self._error is not None or self._taken - self._committer.stored >= PENDING:
+            await self._until(lambda: self._taken - self._committer.stored < PENDING)
         self._check_open()
 
     def add(self, item: T) -> None:

@@ -14,7 +14,6 @@ from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
-from vivavoce.records.details import roles_of
 from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys, keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, Drawn, Grading, Outcome, Run
 from vivavoce.records.score import (
@@ -226,8 +225,8 @@ def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) 
 
 def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreCells]) -> StatusRow:
     broken = facts.failure is not None
-    found = "error" if broken else worst_of(status_of(score.state, score.passed) for score in scores)
-    lowest = min((score.value for score in scores if score.value is not None), default=None)
+    found = "error" if broken else worst_of([status_of(score.state, score.passed) for score in scores])
+    lowest = min([score.value for score in scores if score.value is not None], default=None)
     used = _add_usage(facts, scores)
     return StatusRow(
         grading_id=grading_id,
@@ -271,7 +270,8 @@ def _add_usage(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> Usage | Non
         return None
     target = Usage() if facts.usage is None else Usage.model_validate_json(facts.usage)
     test = None if facts.test is None else usage_of_test(json.loads(facts.test))
-    return total(roles_of(target, total(graded) or Usage(), test).values())
+    asked = [target] if test is None else test.values()  # the usage of a test has that of the target
+    return total(one for one in (*asked, total(graded)) if one is not None and any(vars(one).values()))
 
 
 def usage_of_test(test: Mapping[str, Any]) -> dict[str, Usage]:
@@ -361,8 +361,8 @@ class Encoder:
             seconds=talk.seconds,
             sample=attempt.sample,
             opening=_messages(talk.opening) if talk.opening else None,
-            state=json_text(talk.state),
-            failure=_failure(talk.failure),
+            state=None if talk.state is None else json_text(talk.state),
+            failure=None if talk.failure is None else _failure(talk.failure),
             usage=_usage(talk),
             test=None if talk.test is None else json_text(talk.test.model_dump(mode="json", exclude_none=True)),
             stratum=None if attempt.drawn is None else attempt.drawn.stratum,
@@ -389,16 +389,16 @@ class Encoder:
             value=score.value,
             reason=score.reason,
             submission=score.submission,
-            ground_truth=json_text(score.ground_truth),
+            ground_truth=None if score.ground_truth is None else json_text(score.ground_truth),
             extra=json_text(score.extra) if score.extra else None,
-            failure=_failure(score.failure),
-            usage=json_text(score.usage),
+            failure=None if score.failure is None else _failure(score.failure),
+            usage=None if score.usage is None else json_text(score.usage),
             fingerprint=fingerprint,
             passed=None if score.passed is None else int(score.passed),
-            raw=json_text(score.raw),
+            raw=None if score.raw is None else json_text(score.raw),
             confidence=score.confidence,
-            findings=_list(score.findings),
-            other_evidence=_list(score.other_evidence),
+            findings=_list(score.findings) if score.findings else None,
+            other_evidence=_list(score.other_evidence) if score.other_evidence else None,
             settings=json_text(score.settings) if score.settings else None,
         )
 
@@ -409,18 +409,18 @@ def _turn_cells(turn: Turn) -> TurnCells:
         started_at=turn.started_at,
         seconds=turn.seconds,
         messages=_messages(turn.messages),
-        usage=json_text(turn.usage),
-        failure=_failure(turn.failure),
+        usage=None if turn.usage is None else json_text(turn.usage),
+        failure=None if turn.failure is None else _failure(turn.failure),
     )
 
 
 def _list(found: Sequence[Finding | Evidence]) -> str | None:
     """Return records as JSON text; as plain data, for those of pydantic write a number without a value as null."""
-    return json_text([vars(one) for one in found]) if found else None
+    return json_text([vars(one) for one in found])
 
 
-def _failure(failure: Failure | None) -> str | None:
-    return None if failure is None else json_text(failure.redacted())
+def _failure(failure: Failure) -> str | None:
+    return json_text(failure.redacted())
 
 
 def _messages(messages: list[AnyMessage]) -> str:
