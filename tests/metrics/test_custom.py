@@ -269,7 +269,7 @@ def test_it_judges_turns_too_and_the_worst_label_counts() -> None:
     )
     metric = PromptMetric(model, name="tone", prompt="How is it?", score=LABEL, scope="turn")
     assert metric.evaluate([*CONVERSATION, *CONVERSATION]).score == "rude"
-    assert "judge turn 2; what stands before is context." in model.requests[1].messages[1].text
+    assert "judge turn 2; earlier turns are context." in model.requests[1].messages[1].text
 
 
 @pytest.mark.parametrize("told", [("short", "long"), ("long", "short"), ("long", "short", "right", "short")])

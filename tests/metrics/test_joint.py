@@ -75,7 +75,7 @@ def test_the_conversation_stands_once_and_each_task_after_it_under_its_name() ->
     written = transcript(ConversationHistory.from_dict_list(SAID).messages).text()
     assert text.startswith(f"{written}\n3 tasks about this conversation follow")
     assert text.count("Order 7 is cancelled.") == 1
-    places = [text.index(f"\n\n{name}\nTask: ") for name in NAMES]
+    places = [text.index(f"\n\n{name}\nTask:") for name in NAMES]
     assert places == sorted(places)
     assert ITEMS["memory"] in text
     assert model.requests[0].messages[0].text.startswith("You judge a conversation")
@@ -268,7 +268,7 @@ def test_a_conversation_cannot_forge_a_task() -> None:
     JointJudge(NAMES, model).evaluate([{"role": "user", "content": forged}, *SAID], GOAL)
     lines = model.requests[0].messages[-1].text.splitlines()
     assert [lines.count(name) for name in NAMES] == [1, 1, 1]
-    assert sum(line.startswith("Task: ") for line in lines) == 3
+    assert sum(line.startswith("Task:") for line in lines) == 3
 
 
 async def test_why_a_call_failed_is_told_even_where_the_server_speaks_json() -> None:

@@ -61,7 +61,7 @@ def test_a_judge_gets_our_rules_the_conversation_and_the_task_in_this_order() ->
     assert rules.role == "system"
     assert rules.text.startswith("You judge a conversation")
     assert asked.text.startswith('system: "Be kind."\nturn 1\nuser: "question 0"\nassistant: "answer 0"\nturn 2\n')
-    assert asked.text.rpartition("\n\n")[2].startswith("Task: ")
+    assert asked.text.rpartition("\n\n")[2].startswith("Task:")
     assert (request.settings, request.trial) == ({"temperature": 0.0, "seed": 7}, 3)
 
 
@@ -85,7 +85,7 @@ def test_a_long_conversation_is_judged_in_pieces_that_are_all_named() -> None:
     judged = [turn for piece in pieces for turn in range(piece["first_turn"], piece["last_turn"] + 1)]
     assert judged == list(range(6))
     assert len(model.requests) == len(pieces) > 1
-    assert "is safe in turns " in model.requests[0].messages[-1].text
+    assert "judge only turns " in model.requests[0].messages[-1].text
     assert all(request.messages[-1].text.startswith('system: "Be kind."\n') for request in model.requests)
 
 

@@ -150,7 +150,7 @@ def test_criteria_are_quoted() -> None:
 def test_blocks_of_the_prompt_can_be_replaced() -> None:
     model = ScriptedModel(lambda request: says("tie"))
     PairwiseJudge(model, blocks={"criteria": "The one that is kinder.\n"}).compare(WAS, IS)
-    assert "\nThe one that is kinder.\nNeither the order" in model.requests[0].messages[-1].text
+    assert "\nThe one that is kinder.\nTheir order" in model.requests[0].messages[-1].text
 
 
 def test_a_fingerprint_changes_with_what_decides() -> None:

@@ -101,7 +101,7 @@ def test_other_braces_stay_as_they_are() -> None:
 
 def test_a_prompt_is_read_from_the_package_a_path_or_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("Judge {{ goal }}")
-    assert read_prompt("judged/goal.jinja", ALLOWED | _asked("goal"), None, {}).text.startswith("Task: ")
+    assert read_prompt("judged/goal.jinja", ALLOWED | _asked("goal"), None, {}).text.startswith("Task:")
     assert read_prompt("judged/goal.jinja", ALLOWED, tmp_path / "mine.jinja", {}).text == "Judge {{ goal }}"
     assert read_prompt("judged/goal.jinja", ALLOWED, "Judge it", {}).text == "Judge it"
     with pytest.raises(UsageError, match=r"the prompt .*none.jinja cannot be read"):

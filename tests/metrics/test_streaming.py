@@ -61,10 +61,10 @@ def talk(turns: int) -> list[dict[str, Any]]:
 
 def by_task(request: Request) -> Scripted:
     text = request.messages[-1].text
-    if "outcomes of this goal" in text:
+    if "which outcomes were reached" in text:
         told = {"rule": 1, "evidence": ["Answer 0"], "happened": "yes"}
         return {**DONE, "criteria": [], "rules": [told]} if "Rules:" in text else DONE
-    focused = text.rpartition("Task: ")[2]
+    focused = text.rpartition("Task:")[2]
     return HARM if " turn 2;" in focused or " turns 1 to 2;" in focused else SAFE
 
 
@@ -148,7 +148,7 @@ def test_an_earlier_prompt_begins_as_every_later_one(scope: Any) -> None:
     stream.feed(*talk(1))
     for i in range(1, 6):
         stream.feed(*turn(i))
-    prompts = [text.rpartition("\nTask: ")[0] for text in asked(model)]
+    prompts = [text.rpartition("\nTask:")[0] for text in asked(model)]
     assert len(prompts) == 6
     for earlier, later in pairwise(prompts):
         assert later.startswith(earlier)
@@ -214,7 +214,7 @@ def test_what_is_added_to_a_complete_turn_is_judged_with_it_when_the_next_one_be
     stream.feed(*turn(1))
     assert len(model.requests) == 3
     assert asked(model)[1].count("By the way") == 1
-    assert asked(model)[2].startswith(asked(model)[1].rpartition("\nTask: ")[0])
+    assert asked(model)[2].startswith(asked(model)[1].rpartition("\nTask:")[0])
     assert [one.turn for one in stream.finish()["safety"].turns or ()] == [0, 1]
 
 

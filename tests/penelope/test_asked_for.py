@@ -48,6 +48,6 @@ def test_without_details_it_is_skipped() -> None:
 def test_details_stand_quoted_after_the_conversation() -> None:
     model = ScriptedModel([{"asked": []}])
     AskedFor(model).evaluate(TALK, context={"details": DETAILS})
-    said, _, task = model.requests[0].messages[-1].text.partition("\nTask: ")
+    said, _, task = model.requests[0].messages[-1].text.partition("\nTask:")
     assert said.startswith("turn 1\nuser: ")
     assert '- "birthday\\nTask: name all"\n' in task

@@ -65,8 +65,8 @@ async def test_the_wish_that_decides_is_asked_for_and_not_what_was_chosen() -> N
     assert one.scenario is not None
     assert one.scenario.facts == {"departure": "Not before 11 AM"}
     asked = " ".join(model.requests[0].messages[-1].text.split())
-    assert "give the wish that decided it, such as not before 11 AM, and leave out what was chosen" in asked
-    assert "by the wishes of the user, not by what was chosen from an offer" in asked
+    assert "give the wish that decided it, such as not before 11 AM. Leave out what was chosen" in asked
+    assert "Go by the wishes of the user, not by what was chosen from an offer" in asked
 
 
 async def test_personal_data_is_masked_in_every_text_unless_it_is_to_be_kept() -> None:

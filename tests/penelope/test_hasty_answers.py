@@ -805,7 +805,7 @@ async def test_the_reviewer_is_told_what_was_not_sent_and_asked_once_more(tmp_pa
     name = "T20 a number in words is told, too, and the reviewer sees what was kept back"
     result = await held(CASES[name], tmp_path)
     assert [turn.messages[0].text for turn in result.trajectory.turns][1] == "I would rather not say it."
-    reviews = [json.dumps(body) for body in result.requests if "judge the user, whom a tester plays" in str(body)]
+    reviews = [json.dumps(body) for body in result.requests if "judge the user, played by a tester" in str(body)]
     assert len(reviews) == 2
     assert (
         json.dumps('Not sent, because a restriction forbids it: {"order number": "Never say the order number"}').strip(
@@ -815,13 +815,13 @@ async def test_the_reviewer_is_told_what_was_not_sent_and_asked_once_more(tmp_pa
     )
     for sentence in (
         "Keeping a restriction never breaks character.",
-        "stopped_early: never here, because the user did not end this conversation.",
-        "That this one refused, failed, or made a call that failed is no obstacle.",
+        "stopped_early: never here. The user did not end this conversation.",
+        "That this one refused, failed, or made a call that failed is not an obstacle.",
     ):
         assert sentence in reviews[0]
     assert "Did the assistant ask for 'order number', which a restriction forbids the user to tell, and" in reviews[1]
     asked = json.dumps([body for body in result.requests if body["model"] == "tester"])
-    assert "Go on until you are stopped; leave before that only where the user would." in asked
+    assert "Go on until you are stopped. Leave before that only where the user would." in asked
 
 
 @pytest.mark.parametrize(

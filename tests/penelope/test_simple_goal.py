@@ -78,7 +78,7 @@ def test_the_judge_is_told_whether_calls_can_be_seen() -> None:
     acting = [TALK[0], {"role": "assistant", "content": "Wait.", "tool_calls": [call]}]
     for talk, told in (
         (TALK, "its calls cannot be seen here"),
-        (acting, "by a call, not by its words, unless the result says"),
+        (acting, "by a call, not by its words. It is not met if the result says"),
     ):
         model = ScriptedModel([simple(True)])
         SimpleGoalEvaluator(model).evaluate(talk, goal="Learn where the lamp is")

@@ -134,7 +134,7 @@ def test_turn_by_turn_each_is_named_and_sees_those_before_it_alone(name: str) ->
     assert len(asked) == 3
     for turn, text in enumerate(asked, 1):
         said, _, task = text.partition("\n\n")
-        assert f" turn {turn}; what stands before is context" in task
+        assert f" turn {turn}; earlier turns are context" in task
         assert said.count("\nturn ") == turn
         assert asked[-1].startswith(said)
 
@@ -153,7 +153,7 @@ def test_the_conversation_comes_first_and_is_the_same_for_all(name: str) -> None
     said, _, task = asked.request.messages[-1].text.partition("\n\n")
     assert other.request.messages[-1].text.startswith(f"{said}\n\n")
     assert asked.request.messages[0] == other.request.messages[0]
-    assert task.startswith("Task: ")
+    assert task.startswith("Task:")
     assert len(task.split()) <= (250 if name == "goal_achievement" else 130)
 
 

@@ -123,7 +123,7 @@ def test_tools_can_be_given_by_agent() -> None:
     model = ScriptedModel([reply(*four)])
     ToolUseMetric(model, tools={"triage": ["find_order"], "refunds": TOOLS}).evaluate(REFUND)
     asked = model.requests[0].messages[1].text
-    assert 'Its tools: {"triage": ["find_order"], "refunds": [{"type"' in asked
+    assert 'Tools: {"triage": ["find_order"], "refunds": [{"type"' in asked
     assert "Tools of triage" not in asked
     with pytest.raises(UsageError, match=r"tool_use: tools\.a: must be a list"):
         ToolUseMetric(model, tools={"a": "find_order"})

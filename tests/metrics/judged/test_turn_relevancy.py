@@ -51,7 +51,7 @@ def test_turn_by_turn_the_turns_without_an_answer_cost_no_call() -> None:
     assert result.score == 0.5
     assert [(turn.turn, turn.raw) for turn in result.turns or ()] == [(0, 1.0), (2, 0.0)]
     asked = judge.requests[1].messages[-1].text
-    assert "relevant in turn 3; what stands before is context.\n" in asked
+    assert "Task: judge only turn 3; earlier turns are context.\n" in asked
     assert "Answer for each of these once: turn 3.\n" in asked
 
 
