@@ -157,7 +157,7 @@ def create_app(
     app.state.live_summary = LiveSummary()
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
-    app.state.processes = RequestProcesses(str(store.place.address), app.state.policy)
+    app.state.processes = RequestProcesses(str(store.place.address), app.state.policy, app.state.secret)
     app.state.exports = FairShare(EXPORTS, EXPORTS_FOR_USER)
     app.state.streams = FairShare(STREAMS, STREAMS_FOR_USER)
     app.state.replays = FairShare(REPLAYS, REPLAYS_FOR_USER)
