@@ -104,7 +104,7 @@ class Jobs:
             another request. TooManyJobs: too many are waiting. StoreError: the job cannot be saved.
         """
         body = _digest(f"{request.kind} {strict_json(request.model_dump())}")
-        hidden = None if key is None else _digest(key)
+        hidden = None if key is None else _digest(f"{user}\0{key}" if user else key)
         with self._alone("resume" if isinstance(request, ResumeJob) else hidden):
             known = None if hidden is None else self._queue.with_key(self._folder, hidden)
             if known is None:
