@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import HTTPException, Request, Response
+from fastapi import Request, Response
 
 from vivavoce.server.access import Handler
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.client_presence import while_connected
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, ON_START, Task, WorkProcess, call
@@ -28,9 +28,6 @@ MAX_AT_ONCE = 32
 
 MAX_AT_ONCE_FOR_USER = 16
 """The same of one user, so that one user leaves places to others."""
-
-CLIENT_GONE = 499
-"""The status of a request whose client has hung up; only the log shows it."""
 
 
 class PlainRequest(NamedTuple):
@@ -141,25 +138,6 @@ class RequestProcesses:
         return await self._in_thread(partial(call, task))
 
 
-async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Do work as long as the client of a request, whose whole body has been read, is there.
-
-    Raises:
-        HTTPException: the client has hung up.
-    """
-    working, leaving = asyncio.create_task(work), asyncio.create_task(_until_gone(request))
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise HTTPException(CLIENT_GONE)
-        return working.result()
-    finally:
-        for task in (working, leaving):
-            task.cancel()
-            with suppress(BaseException):  # the error of the work is raised above
-                await task
-
-
 class _End:
     """The end of a call, in one thread, that its process must not survive, in another."""
 
@@ -181,9 +159,3 @@ class _End:
             self._is_reached = True
             if self._process is not None:
                 self._process.kill()
-
-
-async def _until_gone(request: Request) -> None:
-    """Wait until the client hangs up; its whole body has been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -18,6 +18,7 @@ from vivavoce.records.score import shorten
 from vivavoce.server.access import reading_once
 from vivavoce.server.api.answers import mistakes_in_line
 from vivavoce.server.api.quick_check import QuickCheck
+from vivavoce.server.turns import in_turn
 
 LONGEST = 80
 """Characters of a name that an answer repeats."""
@@ -91,7 +92,7 @@ class StrictRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the framework, called with a strict request."""
-        handle = reading_once(self, super().get_route_handler())
+        handle = in_turn(self, reading_once(self, super().get_route_handler()))
         known = {
             name
             for query_param in self.dependant.query_params
