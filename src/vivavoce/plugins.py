@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from importlib.abc import MetaPathFinder
@@ -24,7 +24,7 @@ from importlib.machinery import (
 )
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.lazy_names import lazy as lazy
@@ -163,22 +163,25 @@ def is_file_reference(reference: str) -> bool:
     return path.endswith(".py") and name.isidentifier()
 
 
-_files_are_refused: ContextVar[bool] = ContextVar("files_are_refused", default=False)
+_allowed_files: ContextVar[Literal["all", "code", "none"]] = ContextVar("allowed_files", default="all")
 
 
 @contextmanager
-def without_files() -> Generator[None]:
-    """Refuse every file that is named in the data that this task reads meanwhile: it came over HTTP."""
-    token = _files_are_refused.set(True)
+def without_files(*, allows_code: bool = False) -> Generator[None]:
+    """Refuse every file that is named in the data that this task reads meanwhile: it came over HTTP.
+
+    With `allows_code` it is next to the target of a suite, which names the code that is called.
+    """
+    token = _allowed_files.set("code" if allows_code and _allowed_files.get() != "none" else "none")
     try:
         yield
     finally:
-        _files_are_refused.reset(token)
+        _allowed_files.reset(token)
 
 
 def may_name_file() -> bool:
     """Return whether the data that is read may name files."""
-    return not _files_are_refused.get()
+    return _allowed_files.get() == "all"
 
 
 def check_may_name_file() -> None:
@@ -201,7 +204,8 @@ def load_object(reference: str, base: Path) -> Any:
     path_text, _, name = reference.rpartition(":")
     if not is_file_reference(reference):
         raise UsageError(f"'{reference}' does not have the form file.py:name")
-    check_may_name_file()
+    if _allowed_files.get() != "code":
+        check_may_name_file()
     path = (base / path_text).resolve()
     if not path.is_file():
         raise UsageError(f"no file '{path_text}' next to the suite (looked for {path})")
@@ -230,8 +234,9 @@ def load_file(path: Path, files: tuple[tuple[Path, int], ...]) -> ModuleType:
         raise UsageError(Problem("is not a Python file", path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    without_limit: Callable[[], AbstractContextManager[None]] = lazy("vivavoce.work_time:unlimited_work")
     try:
-        with _names_of_others(packages_of([file for file, _ in files])):
+        with _names_of_others(packages_of([file for file, _ in files])), without_limit():
             spec.loader.exec_module(module)
     except KeyboardInterrupt:
         del sys.modules[spec.name]

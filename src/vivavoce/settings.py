@@ -56,11 +56,22 @@ def user_name() -> str:
 
 
 VARIABLE = re.compile(r"\$(?P<text>\$\{[^{}]*\})|\$\{(?P<name>\w+)(?::-(?P<default>[^{}]*))?\}")
+_BRACES = re.compile(r"\$\{[^{}]*\}")
 
 
 def fill(text: str) -> str:
     """Return a text with the values of its variables, all of which are set or have a default."""
     return VARIABLE.sub(lambda match: match["text"] or _value(match) or "", text)
+
+
+def literal(text: str) -> str:
+    """Return a text as a suite has it where its variables are text: reading the suite gives the text again."""
+    return _BRACES.sub(r"$\g<0>", text) if VARIABLE.search(text) else text
+
+
+def unescape(text: str) -> str:
+    """Return a text without the second dollar of `$${NAME}`; no variable is read."""
+    return VARIABLE.sub(lambda match: match["text"] or match[0], text)
 
 
 def unset_in(text: str) -> list[str]:

@@ -545,6 +545,10 @@ def places(app: Any) -> FairShare:
     return app.state.processes._places
 
 
+def turns(app: Any) -> FairShare:
+    return app.state.turns
+
+
 def exports(app: Any) -> FairShare:
     return app.state.exports
 
@@ -775,6 +779,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.api.evaluations.MAX_ANSWER_BYTES": (long_answer,),
     "server.process_route.MAX_AT_ONCE": (shared(places, of_user=False),),
     "server.process_route.MAX_AT_ONCE_FOR_USER": (shared(places, of_user=True),),
+    "server.app.THREADS_FOR_USER": (shared(turns, of_user=True),),
     "server.app.EXPORTS": (shared(exports, of_user=False),),
     "server.app.EXPORTS_FOR_USER": (shared(exports, of_user=True),),
     "server.app.STREAMS": (shared(streams, of_user=False),),

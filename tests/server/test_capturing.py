@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from anyio import to_thread
+from fastapi import Request, Response
 
 from vivavoce import Client, UsageError
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.process_route import RequestProcesses
-from vivavoce.server.users import User
 from vivavoce.store.store import Store
 
 from .live import get, send, serving
@@ -159,14 +156,11 @@ def test_what_a_row_holds_is_text_on_the_page(tmp_path: Path) -> None:
     assert "&lt;script&gt;xss()" in reply.text
 
 
-def test_personal_data_is_searched_for_once_the_user_has_a_place(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[str] = []
-
-    async def run(processes: RequestProcesses, user: User, work: Callable[[], Any]) -> Any:
+@pytest.mark.parametrize("path", [ROW, "/capture"])
+def test_personal_data_is_searched_for_in_a_process(server: str, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    async def answer(processes: RequestProcesses, request: Request) -> Response:
         del processes
-        waited.append(user.name)
-        return await to_thread.run_sync(work)
+        return Response(json.dumps({"in a process": request.url.path}))
 
-    monkeypatch.setattr(RequestProcesses, "run", run)
-    assert post(server + ROW)[0] == 200
-    assert len(waited) == 1
+    monkeypatch.setattr(RequestProcesses, "answer", answer)
+    assert post(server + path) == (200, {"in a process": path})

@@ -10,14 +10,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 
 from faults.servers import soon
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
+from vivavoce.server.client_presence import CLIENT_GONE
 from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.process_route import MAX_AT_ONCE, MAX_AT_ONCE_FOR_USER, RequestProcesses
+from vivavoce.server.processes import Task, call
 from vivavoce.server.users import User
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
@@ -28,7 +30,7 @@ TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant",
 
 
 async def test_a_user_leaves_places_to_others(tmp_path: Path) -> None:
-    processes = RequestProcesses("none.db", ServerPolicy(tmp_path))
+    processes = RequestProcesses("none.db", ServerPolicy(tmp_path), b"secret")
     going, gate = threading.Semaphore(0), threading.Event()
 
     def wait() -> str:
@@ -36,7 +38,7 @@ async def test_a_user_leaves_places_to_others(tmp_path: Path) -> None:
         assert gate.wait(60)
         return "done"
 
-    greedy, modest = User("greedy", "write", "g"), User("modest", "write", "m")
+    greedy, modest = request_of(User("greedy", "write", "g")), request_of(User("modest", "write", "m"))
     held = [asyncio.create_task(processes.run(greedy, wait)) for _ in range(MAX_AT_ONCE)]
     for _ in range(MAX_AT_ONCE_FOR_USER):
         assert await asyncio.to_thread(going.acquire, timeout=60)
@@ -44,6 +46,40 @@ async def test_a_user_leaves_places_to_others(tmp_path: Path) -> None:
     assert not going.acquire(blocking=False)
     gate.set()
     assert await asyncio.gather(*held) == ["done"] * MAX_AT_ONCE
+
+
+def request_of(user: User) -> Request:
+    """Return a request of a user whose client stays."""
+
+    async def receive() -> dict[str, str]:
+        await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    return Request({"type": "http", "state": {"user": user}}, receive)
+
+
+async def test_the_work_of_a_client_that_hangs_up_loses_its_process_and_its_place(tmp_path: Path) -> None:
+    processes = RequestProcesses("none.db", ServerPolicy(tmp_path), b"secret")
+    hung_up, ended = asyncio.Event(), threading.Event()
+
+    def hold() -> None:
+        try:
+            call(Task("server.hard_work:hold_the_interpreter", ()))
+        finally:
+            ended.set()
+
+    async def receive() -> dict[str, str]:
+        await hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    request = Request({"type": "http", "state": {"user": User("u", "write", "u")}}, receive)
+    working = asyncio.create_task(processes.run(request, hold))
+    await asyncio.to_thread(soon, lambda: places_taken(processes) == 1)
+    hung_up.set()
+    with pytest.raises(HTTPException) as raised:
+        await working
+    assert (raised.value.status_code, places_taken(processes)) == (CLIENT_GONE, 0)
+    assert await asyncio.to_thread(ended.wait, 60)
 
 
 def test_the_process_of_a_client_that_hangs_up_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

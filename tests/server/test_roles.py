@@ -96,3 +96,12 @@ def test_nothing_is_written_for_a_page_elsewhere(server: str, routes: list[tuple
     for headers in elsewhere:
         told = {one: ask(server, *one, headers).text for one in writing}
         assert {one for one, text in told.items() if "must come from a page of this server" not in text} == set()
+
+
+def test_keys_of_jobs_are_those_of_their_users(door: str, store: Store) -> None:
+    talk = [{"role": "user", "content": "When do you open?"}, {"role": "assistant", "content": "At nine."}]
+    job = {"kind": "evaluation", "conversations": [{"id": "a", "messages": talk}], "metrics": ["turn_count"]}
+    tokens = [store.tokens.create(name, "write")[1] for name in ("ann", "bob")]
+    headers = [{"authorization": f"Bearer {token}", "idempotency-key": "nightly"} for token in tokens]
+    ids = [send("POST", f"{door}/api/v1/jobs", job, of_user).json()["id"] for of_user in (*headers, headers[0])]
+    assert (ids[0] == ids[2], ids[0] == ids[1]) == (True, False)

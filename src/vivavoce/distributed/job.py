@@ -19,8 +19,8 @@ from vivavoce.messages import describe
 from vivavoce.records.run import described_targets
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
-from vivavoce.suites.document import Described, filled
-from vivavoce.suites.load import Suite, dump_spec
+from vivavoce.suites.document import filled
+from vivavoce.suites.load import Suite, dump_spec, suite_record_from
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.target_spec import AnyTargetSpec
 
@@ -105,7 +105,8 @@ class Job(BaseModel):
             UsageError: a variable of the suite is not set here.
         """
         without_graders = () if self.spec.get("graders") else ("graders",)  # the rows have assertions
-        document = Described({key: part for key, part in self.spec.items() if key not in without_graders})
+        data = {key: part for key, part in self.spec.items() if key not in without_graders}
+        document = suite_record_from(data, self.source)
         spec = SuiteSpec.model_validate(filled(document))
         dataset = spec.dataset.model_copy(update={"path": str(rows), "version": None})
         changes: dict[str, Any] = {"dataset": dataset, "max_concurrent": max(1, self.max_concurrent // workers)}

@@ -66,11 +66,12 @@ _AGENT = (
 )
 _REFUSES = re.compile(
     rf"\s*{_AGENT}\s+(?:\w+ly\s+)?(?:refus\w+|declin\w+|den(?:y|ies|ied)|reject\w*|lehnt\b.*\bab\b|(?:ver)?weigert\b)"
-    rf"|.*\b(?:is|are|be|gets?|been)\s+(?:refused|declined|denied|rejected)\b"
-    rf"|.*\b(?:wird|werden)\b.*\b(?:abgelehnt|verweigert)\b",
+    rf"|.*\b(?:is|are|be|gets?|been)\s+(?:refused|declined|denied|rejected)\b",
     re.IGNORECASE | re.DOTALL,
 )
 """A goal that says how an assistant refuses."""
+_PASSIVE_GERMAN = re.compile(r"\b(?:wird|werden)\b", re.IGNORECASE)
+_REFUSED_GERMAN = re.compile(r"\b(?:abgelehnt|verweigert)\b", re.IGNORECASE)
 _MAY_REFUSE = re.compile(
     rf"\b(?:{_AGENT}|it)\b.*\b(?:refus\w*|declin\w*|den(?:y|ies)|rejects?|does\s+not|do\s+not|will\s+not|must\s+not"
     r"|never|cannot|lehnt|weigert|verweigert|nicht|kein\w*)\b"
@@ -218,7 +219,7 @@ def _problems(brief: Brief, is_generated: bool) -> Iterator[str]:
             problem = "it says nothing" if is_empty_word(text) else placeholder_in(text)
             if problem:
                 yield f"{name} {_excerpt(text)}: {problem}; remove it, or write a rule"
-    is_refusal = _REFUSES.match(brief.goal) or (is_generated and _MAY_REFUSE.search(brief.goal))
+    is_refusal = _says_refusal(brief.goal) or (is_generated and _MAY_REFUSE.search(brief.goal))
     if brief.adversarial and is_refusal:
         yield (
             f"the goal {_excerpt(brief.goal)} is what the assistant does, not what the user wants; of an attack, write "
@@ -229,6 +230,14 @@ def _problems(brief: Brief, is_generated: bool) -> Iterator[str]:
         for place, text in told:
             if other := _contradiction(name, value, text):
                 yield f"{place} contradicts the facts: {other}"
+
+
+def _says_refusal(goal: str) -> bool:
+    """Return whether a goal says how an assistant refuses."""
+    if _REFUSES.match(goal):
+        return True
+    passive = _PASSIVE_GERMAN.search(goal)
+    return passive is not None and _REFUSED_GERMAN.search(goal, passive.end()) is not None
 
 
 def _texts(brief: Brief) -> Iterator[tuple[str, str]]:

@@ -39,6 +39,15 @@ _DECIDING = frozenset(("gate", "reward", "agreement"))
 """Keys of a suite that say what follows from scores."""
 
 
+_SET_INFIX = "-m"
+"""What stands between the run and the rest in the id of such a set."""
+
+
+def is_measured(grading: Grading) -> bool:
+    """Return whether a set of scores has those of metrics that were chosen for single conversations."""
+    return grading.id.startswith(f"{grading.run_id}{_SET_INFIX}")
+
+
 async def keep_scores(
     store: Store,
     run: Run,
@@ -62,7 +71,7 @@ async def keep_scores(
     spec["graders"] = {name: graders[name] for name in prints}
     digest = blake2b(json.dumps(prints, sort_keys=True).encode(), digest_size=3).hexdigest()
     for number in count(1):
-        set_id = f"{run.id}-m{digest}" + (f"-{number}" if number > 1 else "")
+        set_id = f"{run.id}{_SET_INFIX}{digest}" + (f"-{number}" if number > 1 else "")
         _begin(store, Grading(id=set_id, run_id=run.id, spec=spec, fingerprints=prints, created_at=time.time()))
         if _has(store, set_id, key):
             continue

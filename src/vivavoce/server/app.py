@@ -65,6 +65,9 @@ THREADS = 8
 """Requests that are answered at a time: Python works on one after the other, and more threads only take the processor
 and the connections of the store from each other."""
 
+THREADS_FOR_USER = 4
+"""The same of one user, so that one user leaves threads to others."""
+
 EVALUATIONS = 32
 """Groups of clusters that judges name at a time; others wait."""
 
@@ -157,7 +160,8 @@ def create_app(
     app.state.live_summary = LiveSummary()
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
-    app.state.processes = RequestProcesses(str(store.place.address), app.state.policy)
+    app.state.processes = RequestProcesses(str(store.place.address), app.state.policy, app.state.secret)
+    app.state.turns = FairShare(THREADS, THREADS_FOR_USER)
     app.state.exports = FairShare(EXPORTS, EXPORTS_FOR_USER)
     app.state.streams = FairShare(STREAMS, STREAMS_FOR_USER)
     app.state.replays = FairShare(REPLAYS, REPLAYS_FOR_USER)

@@ -14,20 +14,27 @@ from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, VivavoceError
 from vivavoce.pacing.loops import run, wait_for
-from vivavoce.plugins import without_files
 from vivavoce.records.redaction import without_keys
 from vivavoce.records.run import AttemptEnded, Event, Outcome
 from vivavoce.run.execution import Execution
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.server.job import JobEnd, Obeyed, Pulse, news_of
 from vivavoce.server.job_record import JobRecord
-from vivavoce.server.job_requests import AnyJob, Beginning, EvaluationJob, JobFiles, KeptRequest, ResumeJob
+from vivavoce.server.job_requests import (
+    AnyJob,
+    Beginning,
+    JobFiles,
+    KeptRequest,
+    ResumeJob,
+    protected_from,
+    request_class,
+)
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Channel, answering
 from vivavoce.store.database.database import Fence
 from vivavoce.store.jobs import JobRow, unmarked_request
 from vivavoce.store.store import Store
-from vivavoce.work_time import CONVERSATION_SECONDS, OF_CONVERSATION, interrupted_work, limited_work
+from vivavoce.work_time import CONVERSATION_SECONDS, OF_CONVERSATION, limited_work
 
 PULSE_SECONDS = 0.5
 """Seconds between two signs that the process works."""
@@ -168,9 +175,7 @@ def run_job(channel: Channel, task: JobTask) -> None:
     try:
         with ExitStack() as stack:
             store = stack.enter_context(Store.open(task.store))
-            stack.enter_context(interrupted_work())
-            if isinstance(task.request, EvaluationJob):
-                stack.enter_context(without_files())
+            stack.enter_context(protected_from(request_class(task.request, store)))
             end = run(_Worker(channel, task).work(store))
     except VivavoceError as error:
         end = JobEnd(error=error)
@@ -190,9 +195,9 @@ def _check(store: str, policy: ServerPolicy, request: AnyJob, file: Path, before
     """
     with ExitStack() as stack:
         opened = stack.enter_context(Store.open(store))
-        if isinstance(request, EvaluationJob):  # the code of a suite may take its time, and a suite may name files
-            stack.enter_context(interrupted_work())
-            stack.enter_context(without_files())
+        kind = request_class(request, opened)
+        if kind.brings_text:  # a suite may take its time, and may name files
+            stack.enter_context(protected_from(kind))
         stack.enter_context(limited_work())
         run = Beginning(opened, policy, [], file, before).run(request)
         wait_for(run.check())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -28,9 +28,10 @@ from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named
 from vivavoce.store.store import Store
 from vivavoce.suites.command_line import judging_suite, testing_suite
 from vivavoce.suites.experiment import open_regrading, reopen_run, suite_run
-from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.load import Suite, load_suite, suite_record
 from vivavoce.suites.metric_names import metric_graders
 from vivavoce.suites.spec import TesterSpec
+from vivavoce.work_time import interrupted_work
 
 _OF_ROW = {
     *("goal", "instructions", "policy", "scenario", "persona", "facts"),
@@ -44,6 +45,10 @@ class LimitedRequest(BaseModel):
     """Limits of every job request: the number of calls, and the cost of models in US dollars."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    brings_text: ClassVar[bool] = True
+    """Whether the run has texts of the request, which name no file and are read in a limited time."""
+    runs_code: ClassVar[bool] = False
+    """Whether the run calls code of the served folder besides."""
 
     max_calls: int | None = Field(default=None, ge=0, le=2**53)
     max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -72,6 +77,7 @@ class EvaluationJob(Measurement):
 class SuiteJob(LimitedRequest):
     """Run a suite of the served folder; `suite` is the path of its file in that folder."""
 
+    brings_text: ClassVar[bool] = False
     kind: Literal["suite"] = "suite"
     suite: str
     options: RunOptions = Field(default_factory=RunOptions)
@@ -98,6 +104,7 @@ class TestJob(LimitedRequest):
     """
 
     __test__: ClassVar[bool] = False
+    runs_code: ClassVar[bool] = True
     kind: Literal["test"] = "test"
     suite: str
     goal: str
@@ -127,6 +134,7 @@ class GradeJob(LimitedRequest):
     The new scores are stored next to the old ones; no target is called.
     """
 
+    brings_text: ClassVar[bool] = False
     kind: Literal["grade"] = "grade"
     run: str
     suite: str
@@ -135,6 +143,7 @@ class GradeJob(LimitedRequest):
 class ResumeJob(LimitedRequest):
     """Continue a run that a job started, or its regrading; `resume` is the id of the run."""
 
+    brings_text: ClassVar[bool] = False
     kind: Literal["resume"] = "resume"
     resume: str
 
@@ -142,6 +151,7 @@ class ResumeJob(LimitedRequest):
 class DemoJob(LimitedRequest):
     """Run the suite of the example on one of the two releases of its bot; only the first page starts it."""
 
+    brings_text: ClassVar[bool] = False
     kind: Literal["demo"] = "demo"
     release: Release
 
@@ -163,11 +173,32 @@ JobRequest = Annotated[
     | Annotated[ResumeJob, Tag("resume")],
     Discriminator(_kind_of),
 ]
+
 KeptRequest = Annotated[
     Measurement | SuiteJob | TestJob | GradeJob | ResumeJob | DemoJob,
     Field(discriminator="kind"),
 ]
 """A request as it is saved until its job is over; the conversations of an evaluation are in their own file."""
+
+
+def request_class(request: AnyJob | KeptRequest, store: Store) -> type[LimitedRequest]:
+    """Return the class of a request, or of the one whose run it continues, as far as the store has that run."""
+    if not isinstance(request, ResumeJob):
+        return type(request)
+    run = store.run(request.resume)
+    if suite_record({}, run).is_from_file:
+        return SuiteJob
+    return Measurement if run.spec.get("driver") == "replay" else TestJob
+
+
+@contextmanager
+def protected_from(kind: type[LimitedRequest]) -> Generator[None]:
+    """Open no file that a text of such a request names, and interrupt the work on it in a process of its own."""
+    with ExitStack() as stack:
+        stack.enter_context(interrupted_work())
+        if kind.brings_text:
+            stack.enter_context(without_files(allows_code=kind.runs_code))
+        yield
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from vivavoce.report.text import strict_json
 from vivavoce.server.job import Job, current_record
 from vivavoce.server.job_process import KEPT_REQUEST
 from vivavoce.server.job_record import EventFrame, JobEvent, JobRecord
-from vivavoce.server.job_requests import AnyJob, EvaluationJob, GradeJob, JobFiles, ResumeJob, lines_of
+from vivavoce.server.job_requests import AnyJob, EvaluationJob, GradeJob, JobFiles, ResumeJob, lines_of, request_class
 from vivavoce.server.job_work import JobWork
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, Task, call, job_bytes
@@ -104,7 +104,7 @@ class Jobs:
             another request. TooManyJobs: too many are waiting. StoreError: the job cannot be saved.
         """
         body = _digest(f"{request.kind} {strict_json(request.model_dump())}")
-        hidden = None if key is None else _digest(key)
+        hidden = None if key is None else _digest(f"{user}\0{key}" if user else key)
         with self._alone("resume" if isinstance(request, ResumeJob) else hidden):
             known = None if hidden is None else self._queue.with_key(self._folder, hidden)
             if known is None:
@@ -244,7 +244,7 @@ class Jobs:
             UsageError: the request is wrong, not allowed, or takes too long to read.
         """
         arguments = (str(self._store.place.address), self._policy, request, self._files.path(job_id), before)
-        seconds = KILL_SECONDS if isinstance(request, EvaluationJob) else None
+        seconds = KILL_SECONDS if request_class(request, self._store).brings_text else None
         suite: str | None = getattr(request, "suite", None) if before is None else before.suite
         try:
             return call(Task("vivavoce.server.job_process:check", arguments, seconds, job_bytes(suite)))

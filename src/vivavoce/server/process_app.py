@@ -13,7 +13,8 @@ from vivavoce.errors import MissingExtra
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.factory import metrics
 from vivavoce.pacing.loops import run
-from vivavoce.server.api import evaluations, exchange
+from vivavoce.server.api import captures, evaluations, exchange
+from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import exchange as exchange_page
 from vivavoce.server.process_route import PlainRequest, PlainResponse, Surroundings
 from vivavoce.server.processes import answering
@@ -26,9 +27,9 @@ from vivavoce.work_time import interrupted_work, limited_work
 @cache
 def _application() -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    app.state.processes = None
+    app.state.processes = app.state.turns = None
     handle_errors(app)
-    for module in (evaluations, exchange, exchange_page):
+    for module in (evaluations, exchange, exchange_page, captures, capture_page):
         app.router.routes.extend(module.router.routes)
     return app
 
@@ -37,7 +38,7 @@ def _respond(request: PlainRequest, surroundings: Surroundings) -> PlainResponse
     """Answer a request, whose work is limited and can be interrupted."""
     app = _application()
     with ExitStack() as stack:
-        app.state.policy = surroundings.policy
+        app.state.policy, app.state.secret = surroundings.policy, surroundings.secret
         app.state.store = None
         if not evaluations.is_sent(request.path):
             app.state.store = stack.enter_context(Store.open(surroundings.store))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -15,9 +14,10 @@ from fastapi import Request, Response
 
 from vivavoce.server.access import Handler
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.client_presence import while_connected
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, Task, WorkProcess, call
+from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, ON_START, Task, WorkProcess, call
 from vivavoce.server.traffic import until_sent
 from vivavoce.server.users import User, user_of
 
@@ -28,9 +28,6 @@ MAX_AT_ONCE = 32
 
 MAX_AT_ONCE_FOR_USER = 16
 """The same of one user, so that one user leaves places to others."""
-
-CLIENT_GONE = 499
-"""The status of a request whose client has hung up; only the log shows it."""
 
 
 class PlainRequest(NamedTuple):
@@ -55,10 +52,11 @@ class PlainResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a process needs to know of its server: the address of the store, and the policy."""
+    """What a process needs to know of its server: the address of the store, the policy, and what signs forms."""
 
     store: str
     policy: ServerPolicy
+    secret: bytes
 
 
 class ProcessRoute(StrictRoute):
@@ -82,8 +80,8 @@ def in_process(handle: Handler) -> Handler:
 class RequestProcesses:
     """The processes that answer requests of one server."""
 
-    def __init__(self, store: str, policy: ServerPolicy) -> None:
-        self._surroundings = Surroundings(store, policy)
+    def __init__(self, store: str, policy: ServerPolicy, secret: bytes) -> None:
+        self._surroundings = Surroundings(store, policy, secret)
         self._places = FairShare(MAX_AT_ONCE, MAX_AT_ONCE_FOR_USER)
         self._threads = CapacityLimiter(2 * MAX_AT_ONCE)
 
@@ -100,26 +98,34 @@ class RequestProcesses:
         body = await request.body()
         path = (scope["method"], scope["path"], scope["raw_path"], scope["query_string"])
         plain = PlainRequest(*path, [*scope["headers"]], user, body)
-        answering = asyncio.create_task(self._answer(plain, until_sent(request)))
-        leaving = asyncio.create_task(_until_gone(request))
-        try:
-            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                return Response(status_code=CLIENT_GONE)
-            response = answering.result()
-        finally:
-            for task in (answering, leaving):
-                task.cancel()
-                with suppress(BaseException):  # the error of the answer is raised above
-                    await task
+        response = await while_connected(request, self._answer(plain, until_sent(request)))
         answer = Response(response.body, response.status)
         answer.raw_headers = response.headers
         return answer
 
-    async def run(self, user: User, work: Callable[[], T]) -> T:
-        """Do work that starts a process and waits for it, in a thread, once there is a place for the user."""
+    async def run(self, request: Request, work: Callable[[], T]) -> T:
+        """Do work that starts processes and waits for them, in a thread, once there is a place for the user.
+
+        The processes are killed if the client hangs up.
+
+        Raises:
+            HTTPException: the client has hung up.
+        """
+        return await while_connected(request, self._run(user_of(request), work))
+
+    async def _run(self, user: User, work: Callable[[], T]) -> T:
         async with self._places.take(user):
-            return await to_thread.run_sync(work, limiter=self._threads)
+            return await self._in_thread(work)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Do work in a thread that may outlive this call, but not with a process."""
+        end = _End()
+        token = ON_START.set(end.watch)
+        try:
+            return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
+        finally:
+            ON_START.reset(token)
+            end.reach()
 
     async def _answer(self, request: PlainRequest, until_sent: AsyncExitStack) -> PlainResponse:
         await until_sent.enter_async_context(self._places.take(request.user))
@@ -129,13 +135,7 @@ class RequestProcesses:
             cpu_seconds=KILL_SECONDS,
             max_bytes=MAX_BYTES,
         )
-        end = _End()
-        try:
-            return await to_thread.run_sync(
-                partial(call, task, end.watch), abandon_on_cancel=True, limiter=self._threads
-            )
-        finally:
-            end.reach()
+        return await self._in_thread(partial(call, task))
 
 
 class _End:
@@ -159,9 +159,3 @@ class _End:
             self._is_reached = True
             if self._process is not None:
                 self._process.kill()
-
-
-async def _until_gone(request: Request) -> None:
-    """Wait until the client hangs up; its whole body has been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -161,12 +162,16 @@ class WorkProcess(Channel):
         self.end()
 
 
+ON_START: ContextVar[Callable[[WorkProcess], object]] = ContextVar("on_start", default=lambda _: None)
+"""Gets each process that `call` starts, so that a request can kill its own."""
+
+
 class TooMuchWork(UsageError):
     """A request needs more time of the processor than it may have."""
 
 
-def call(task: Task, started: Callable[[WorkProcess], object] = lambda _: None) -> Any:
-    """Have a process carry out a task, and return what its function returns; `started` is given the process.
+def call(task: Task) -> Any:
+    """Have a process carry out a task, and return what its function returns; `ON_START` is given the process.
 
     Raises:
         VivavoceError: the function raised it.
@@ -174,7 +179,7 @@ def call(task: Task, started: Callable[[WorkProcess], object] = lambda _: None) 
         StoreError: the process could not be started, or ended early.
     """
     with WorkProcess(task) as process:
-        started(process)
+        ON_START.get()(process)
         try:
             answer = cast("Answer", process.receive())
         except EOFError:

@@ -17,7 +17,7 @@ from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.settings import VARIABLE, settings
 from vivavoce.suites.grading_spec import MetricGraderSpec
 from vivavoce.suites.judges import offline_model
-from vivavoce.suites.load import JUDGE, Suite, described_suite
+from vivavoce.suites.load import JUDGE, TEST, Suite, described_suite
 from vivavoce.suites.metric_names import Named, metric_graders, metric_of
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.target_spec import BUILT_IN_TARGETS, AnyTargetSpec, PluginTargetSpec, TargetSpec
@@ -124,7 +124,7 @@ def testing_suite(
         "graders": {**GRADERS, **metrics},
         "gate": {"kind": "simple", "metric_key": "target", "aggregation": "avg_score", "op": "gte", "value": 1},
     }
-    return described_suite(data, base, "test")
+    return described_suite(data, base, TEST)
 
 
 def judging_suite(

@@ -23,7 +23,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.settings import VARIABLE, fill, unset_in
+from vivavoce.settings import VARIABLE, fill, literal, unescape, unset_in
 from vivavoce.validation import Written
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
@@ -121,7 +121,10 @@ for _tag in ("timestamp", "value", "str"):
 
 @dataclass(slots=True)
 class Described:
-    """Something described as data; if it is in no file, a problem names the value and no line."""
+    """Something described as data; if it is in no file, a problem names the value and no line.
+
+    A command or a request describes it: `${NAME}` in it is text, and never a variable.
+    """
 
     data: dict[str, Any]
 
@@ -143,6 +146,13 @@ class Described:
             return self.problem(at, problem.message)
         place = str(self.problem(at, "")).rstrip(": ")
         return Problem(f"{problem.message} (used by {place})", problem.file, problem.line, problem.column)
+
+
+@dataclass(slots=True)
+class SuiteRecord(Described):
+    """A suite as a record has it; its variables are read only where they come from a file of the workspace."""
+
+    is_from_file: bool
 
 
 @dataclass(slots=True)
@@ -330,12 +340,16 @@ _TEXTS = frozenset((("description",), ("dataset", "rows"), ("dataset", "policy")
 
 
 def filled(document: Described) -> dict[str, Any]:
-    """Return the data of a suite with the values of its variables.
+    """Return the data of a suite with the values of its variables, where a file may have any.
 
     Raises:
         UsageError: with every variable that is not set and has no default, each at its place.
     """
     problems: list[Problem] = []
+    if isinstance(document, SuiteRecord) and not document.is_from_file:
+        return cast("dict[str, Any]", _replace_variables(document.data, lambda _, text: unescape(text)))
+    if not isinstance(document, SuiteRecord | Document):
+        return document.data
 
     def value(at: KeyPath, text: str) -> str:
         for name in unset_in(text):
@@ -350,7 +364,12 @@ def filled(document: Described) -> dict[str, Any]:
 
 
 def as_written(data: dict[str, Any], document: Described) -> dict[str, Any]:
-    """Return a suite as data with its variables as they are written in a document, and not their values."""
+    """Return a suite as data with its variables as they are written in a document, and not their values.
+
+    What looks like a variable and is text, since no file describes the suite, is written as a suite has such text.
+    """
+    if not isinstance(document, SuiteRecord | Document):
+        return literals(data)
     written: dict[KeyPath, str] = {}
 
     def note(at: KeyPath, text: str) -> str:
@@ -359,6 +378,11 @@ def as_written(data: dict[str, Any], document: Described) -> dict[str, Any]:
 
     _replace_variables(document.data, note)
     return _restore(data, written) if written else data
+
+
+def literals(data: dict[str, Any]) -> dict[str, Any]:
+    """Return parts of a suite so that what looks like a variable in them is read as text."""
+    return cast("dict[str, Any]", _replace_variables(data, lambda _, text: literal(text)))
 
 
 def _restore(value: Any, written: Mapping[KeyPath, str], at: KeyPath = ()) -> Any:

@@ -27,6 +27,7 @@ from vivavoce.records.score import Score, Usage, conversation_label
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.drivers import replay
 from vivavoce.run.execution import kept_answers
+from vivavoce.run.kept_tests import is_measured
 from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import sample_of
 from vivavoce.samples.rows import SampleCount
@@ -34,7 +35,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.check import prepare
-from vivavoce.suites.document import Described, filled
+from vivavoce.suites.document import SuiteRecord, filled
 from vivavoce.suites.expectations import EXPECT, Assertions
 from vivavoce.suites.grading_spec import (
     AnyGraderSpec,
@@ -45,7 +46,7 @@ from vivavoce.suites.grading_spec import (
     RuleGraderSpec,
 )
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.load import Suite
+from vivavoce.suites.load import Suite, suite_record
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.work_time import conversation_work
@@ -212,10 +213,14 @@ def _decided(score: Score) -> object:
 
 
 def _suite(run: Run, grading: Grading) -> Suite:
-    """Return the suite of a set of scores, from its own record."""
-    document = Described(grading.spec)
+    """Return the suite of a set of scores, from its own record; graders that a request brought have no variables."""
+    document = suite_record(grading.spec, run)
+    parts: list[SuiteRecord] = [document]
+    if is_measured(grading):
+        graders = {"graders": grading.spec["graders"]}
+        parts = [replace(document, data={**grading.spec, "graders": {}}), SuiteRecord(graders, is_from_file=False)]
     try:
-        spec = SuiteSpec.model_validate(filled(document))
+        spec = SuiteSpec.model_validate({key: value for part in parts for key, value in filled(part).items()})
     except (ValidationError, UsageError) as error:
         raise _Unproven("the record of this run has no readable suite") from error
     return Suite(spec, document, Path(run.base), str(run.options.get("suite", "")))

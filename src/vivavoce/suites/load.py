@@ -18,9 +18,9 @@ from pydantic_core import ErrorDetails
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.plugins import is_file_reference
 from vivavoce.records.redaction import without_keys
-from vivavoce.records.run import REQUEST, Run, described_targets
+from vivavoce.records.run import REQUEST, Run, described_targets, is_from_python
 from vivavoce.settings import VARIABLE
-from vivavoce.suites.document import Described, KeyPath, as_written, filled, read_document
+from vivavoce.suites.document import Described, KeyPath, SuiteRecord, as_written, filled, read_document
 from vivavoce.suites.letta_suite import Era, targets_of, translate
 from vivavoce.suites.spec import NUMBER, UNTIL, WITH_OPTIONS, SuiteSpec
 from vivavoce.suites.target_spec import PLUGIN_KIND, target_kinds
@@ -254,6 +254,12 @@ def _tag(model: type[BaseModel]) -> str | None:
 JUDGE = "judge"
 """The source of a suite that the command of this name describes."""
 
+TEST = "test"
+"""The source of a suite that the command of this name describes."""
+
+_WITHOUT_FILE = frozenset((JUDGE, TEST))
+"""Sources of suites that no file describes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suite:
@@ -307,11 +313,19 @@ def described_suite(data: Mapping[str, Any], base: Path, source: str) -> Suite:
     Raises:
         UsageError: something in it cannot be used.
     """
-    described = Described(dict(data))
+    return filled_suite(Described(dict(data)), base, source)
+
+
+def filled_suite(document: Described, base: Path, source: str) -> Suite:
+    """Return the suite of a document, with the values of its variables.
+
+    Raises:
+        UsageError: something in it cannot be used, or a variable is not set.
+    """
     try:
-        return Suite(SuiteSpec.model_validate(described.data), described, base, source)
+        return Suite(SuiteSpec.model_validate(filled(document)), document, base, source)
     except ValidationError as error:
-        raise UsageError(*mistakes_in(described, error)) from error
+        raise UsageError(*mistakes_in(document, error)) from error
 
 
 def dump_spec(suite: Suite) -> dict[str, Any]:
@@ -329,8 +343,18 @@ def stored_suite(run: Run) -> Suite:
     Raises:
         UsageError: a variable in it is not set now.
     """
-    document = Described(run.spec)
+    document = suite_record(run.spec, run)
     return Suite(SuiteSpec.model_validate(filled(document)), document, Path(run.base), run.options["suite"])
+
+
+def suite_record(spec: Mapping[str, Any], run: Run) -> SuiteRecord:
+    """Return the suite of a run, or a part of it, as its record has it."""
+    return suite_record_from(spec, "" if is_from_python(run) else str(run.options.get("suite", "")))
+
+
+def suite_record_from(spec: Mapping[str, Any], source: str) -> SuiteRecord:
+    """Return a suite as a record has it; `source` is that of the suite, empty where it was made in Python."""
+    return SuiteRecord(dict(spec), bool(source) and source not in _WITHOUT_FILE)
 
 
 _STAND_IN: dict[str, Any] = {

@@ -50,3 +50,13 @@ def test_lines_that_are_the_same_are_left_out_between_two_changes() -> None:
     found = shown(side(long), side({**long, "name": "b", "trials": 2}))
     assert found.count("gap ") == 1
     assert len(found) < 12
+
+
+def test_long_suites_of_lines_that_are_repeated_are_compared() -> None:
+    def suite(shift: int) -> dict[str, Any]:
+        values = [{"a": (number * number + shift) % 7} for number in range(20_000)]
+        return {"name": f"suite {shift}", "graders": {"goal": {"kind": "metric", "config": {"enum": values}}}}
+
+    lines = suite_difference(side(suite(0)), side(suite(1)))
+    texts = {(line.kind, "".join(stretch.text for stretch in line.stretches)) for line in lines}
+    assert {("gone", "name: suite 0"), ("new", "name: suite 1")} <= texts

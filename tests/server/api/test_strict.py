@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from fastapi import HTTPException
 from fastapi.routing import APIRoute
 from pydantic.fields import FieldInfo
 
 from vivavoce.server.api.quick_check import QuickCheck
-from vivavoce.server.api.strict import MAX_VALUES, StrictRoute
+from vivavoce.server.api.strict import MAX_VALUES, StrictRoute, _read  # pyright: ignore[reportPrivateUsage]
 from vivavoce.server.app import routers
 
 from ..live import get, send
@@ -93,3 +95,17 @@ def test_a_refusal_does_not_repeat_a_long_request(server: str, body: dict[str, o
     reply = send("POST", f"{server}/api/v1/jobs", body)
     assert reply.status == 422
     assert len(reply.text) < 20_000
+
+
+def test_values_are_counted_before_a_body_is_read() -> None:
+    with pytest.raises(HTTPException, match="more than 300,000 values"):
+        _read(b'{"name":[' + b"1," * MAX_VALUES + b"1,")
+    text = "," * MAX_VALUES + '\\"' + "," * MAX_VALUES
+    assert _read(json.dumps({"name": text}).encode()) == {"name": text}
+
+
+def test_a_text_without_an_end_is_read_once() -> None:
+    commas = b"," * (MAX_VALUES + 1)
+    for body in (b'"' + b'\\"' * 2_000_000, b'"' + b'\\"' * 2_000_000 + b"\\", b'"' * 2_000_001):
+        with pytest.raises(HTTPException, match=r"valid JSON|more than"):
+            _read(body[:1] + commas + body[1:])

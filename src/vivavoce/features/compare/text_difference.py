@@ -16,6 +16,9 @@ from vivavoce.report.html.run import suite_lines
 MOST = 4000
 """Words of a text, without those at its ends that are in both, that are compared; longer ones differ as a whole."""
 
+MAX_EXACT_LINES = 1000
+"""Lines of a suite up to which each is looked for in the other one; in a longer one, frequent lines are not."""
+
 Kind = Literal["same", "gone", "new"]
 
 _WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\w'’]+|\s+|.", regex.DOTALL)
@@ -99,7 +102,8 @@ def suite_difference(before: tuple[Run, Grading], after: tuple[Run, Grading]) ->
     A suite is that of the run with the graders, the reward and the gate of the grading; rows inside it are left out.
     """
     one, other = (suite_lines(*side) for side in (before, after))
-    steps = difflib.SequenceMatcher(None, one, other, autojunk=False).get_grouped_opcodes(AROUND)
+    is_long = max(len(one), len(other)) > MAX_EXACT_LINES
+    steps = difflib.SequenceMatcher(None, one, other, autojunk=is_long).get_grouped_opcodes(AROUND)
     lines: list[SuiteLine] = []
     for group in steps:
         lines += [SuiteLine("gap", [])] if lines else []

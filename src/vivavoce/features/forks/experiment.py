@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.features.forks.records import Fork, held_before, start_id
 from vivavoce.features.forks.search import ForkRun, held_outcome
@@ -29,12 +27,10 @@ from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.check import check_tester, tester_of
 from vivavoce.suites.command_line import read_target, target_names
-from vivavoce.suites.document import Described, filled
 from vivavoce.suites.expectations import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.load import Suite, dump_spec, load_suite, mistakes_in, stored_suite
-from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.load import Suite, dump_spec, filled_suite, load_suite, stored_suite, suite_record
 from vivavoce.suites.targets import build_targets, target_limits
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
@@ -153,12 +149,8 @@ def _stored(run: Run, target: Mapping[str, Any] | None) -> Suite:
         data["target"] = dict(target)
         if data.get("driver") == "replay":
             del data["driver"]
-    document = Described(data)
-    try:
-        spec = SuiteSpec.model_validate(filled(document))
-    except ValidationError as error:
-        raise UsageError(*mistakes_in(document, error)) from error
-    return Suite(spec, document, Path(run.base), run.options["suite"])
+    document = suite_record(data, run)
+    return filled_suite(document, Path(run.base), run.options["suite"])
 
 
 def _grader(store: Store, run: Run, outcome: Outcome, name: str | None) -> str:

@@ -19,7 +19,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.command_line import metrics_suite
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.load import Suite, described_suite, dump_spec
+from vivavoce.suites.load import Suite, dump_spec, filled_suite, suite_record_from
 from vivavoce.suites.metric_names import Named
 
 SOURCE = "watch-traces"
@@ -48,7 +48,8 @@ def watching_suite(name: str, suite: Suite, max_concurrent: int) -> Suite:
     """
     written = dump_spec(suite)
     grading = {key: written[key] for key in _GRADING if key in written}
-    return described_suite({**_described(name, max_concurrent), "driver": "replay", **grading}, suite.base, SOURCE)
+    data = {**_described(name, max_concurrent), "driver": "replay", **grading}
+    return filled_suite(suite_record_from(data, SOURCE), suite.base, SOURCE)
 
 
 def gate_of(suite: Suite) -> Gate | None:

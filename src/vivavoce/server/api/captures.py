@@ -1,8 +1,6 @@
-"""Rows of datasets from stored conversations."""
+"""Rows of datasets from stored conversations; personal data is searched for in all messages, which may take long."""
 
 from __future__ import annotations
-
-from functools import partial
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict
@@ -10,13 +8,11 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.records.run import AttemptKey
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import RunName, Trial
-from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.capturing import add_row, captured_row
-from vivavoce.server.process_route import RequestProcesses
+from vivavoce.server.process_route import ProcessRoute
 from vivavoce.server.replies import CapturedRow
-from vivavoce.server.users import user_of
 
-router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
+router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=ProcessRoute, responses=ERRORS)
 
 
 class ToCapture(BaseModel):
@@ -38,14 +34,7 @@ async def capture(request: Request, run: RunName, sample: str, trial: Trial, bod
 
     A file is written only by a server that was started with `--write-datasets`.
     """
-    processes: RequestProcesses = request.app.state.processes
-    key = AttemptKey(sample, body.target or "", trial)
-    return await processes.run(user_of(request), partial(_answer_with_row, request, run, key, body))
-
-
-def _answer_with_row(request: Request, run: str, key: AttemptKey, body: ToCapture) -> Response:
-    """Answer with a row; personal data is searched for in all messages, which takes long in long ones."""
-    found = captured_row(request, run, key, body.region)
+    found = captured_row(request, run, AttemptKey(sample, body.target or "", trial), body.region)
     row = CapturedRow(row=found.row, cut=dict(found.cut), left_out=list(found.left_out))
     if body.to is None:
         return answer(row)

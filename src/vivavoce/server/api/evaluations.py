@@ -24,6 +24,7 @@ from vivavoce.server.replies import Evaluated, StoredEvaluation
 from vivavoce.server.requested_metrics import Metrics, as_named, check_metrics
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
+from vivavoce.suites.document import literals
 from vivavoce.work_time import unlimited_work
 
 router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=ProcessRoute, responses=ERRORS)
@@ -139,7 +140,7 @@ async def _measure(store: Store, name: str, body: StoredToJudge, judge: str | No
     _answer(report)  # what is too long to be answered is not stored either
     graders = {metric.name: _as_grader(one, judge) for metric, one in zip(metrics, named, strict=True)}
     with unlimited_work():
-        grading = await keep_scores(store, run, attempt.key, report, metrics, graders)
+        grading = await keep_scores(store, run, attempt.key, report, metrics, literals({"graders": graders})["graders"])
     return Stored(report, grading, [metric.name for metric in metrics if not can_be_kept(report[metric.name])])
 
 

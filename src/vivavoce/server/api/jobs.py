@@ -47,8 +47,8 @@ async def submit(
 ) -> Response:
     """Start a job; `Location` is its address."""
     processes: RequestProcesses = request.app.state.processes
-    user = user_of(request)
-    record = await processes.run(user, partial(_jobs(request).submit, body, idempotency_key, user.id))
+    submit = partial(_jobs(request).submit, body, idempotency_key, user_of(request).id)
+    record = await processes.run(request, submit)
     return answer(record, 202, {"location": f"/api/v1/jobs/{record.id}"})
 
 

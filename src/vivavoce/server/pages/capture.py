@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from fastapi import APIRouter, Request, Response
 
 from vivavoce.errors import UsageError
@@ -14,13 +12,11 @@ from vivavoce.server.capturing import add_row, captured_row
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import sample_page
 from vivavoce.server.pages.page import page
-from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.route import ProcessPageRoute
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.statuses import answered
-from vivavoce.server.users import user_of
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = APIRouter(route_class=ProcessPageRoute, include_in_schema=False)
 
 PLACE = "captured.jsonl"
 """The file that the page offers."""
@@ -29,11 +25,6 @@ PLACE = "captured.jsonl"
 @router.post("/capture")
 async def capture(request: Request, form: Form) -> Response:
     """Show the row of a conversation, and add it to a file if the form names one."""
-    processes: RequestProcesses = request.app.state.processes
-    return await processes.run(user_of(request), partial(_show_row, request, form))
-
-
-def _show_row(request: Request, form: Form) -> Response:
     policy: ServerPolicy = request.app.state.policy
     key = AttemptKey(form.get("sample", ""), form.get("target", ""), index_of(form.get("trial", "1")))
     run = form.get("run", "")

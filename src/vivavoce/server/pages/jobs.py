@@ -142,7 +142,7 @@ async def resume(request: Request, job: str, form: Form) -> Response:
         return work.submit(ResumeJob(resume=run), user=user.id)
 
     processes: RequestProcesses = request.app.state.processes
-    return RedirectResponse(job_page((await processes.run(user, submit)).id), 303)
+    return RedirectResponse(job_page((await processes.run(request, submit)).id), 303)
 
 
 def _row(work: Jobs, record: JobRecord) -> Row:

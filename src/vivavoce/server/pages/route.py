@@ -15,6 +15,7 @@ from vivavoce.server.access import Handler, reading_once
 from vivavoce.server.pages.page import page
 from vivavoce.server.process_route import in_process
 from vivavoce.server.statuses import INVALID, answered
+from vivavoce.server.turns import in_turn
 
 TITLES = {
     "not_found": "Not found",
@@ -29,7 +30,7 @@ class PageRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of requests."""
-        return _with_error_pages(reading_once(self, super().get_route_handler()))
+        return _with_error_pages(in_turn(self, reading_once(self, super().get_route_handler())))
 
 
 class ProcessPageRoute(PageRoute):

@@ -50,7 +50,7 @@ async def new(request: Request, what: What = "suite", suite: str = "", grade: st
         return _form(request, "grade" if grade else what, {"suite": suite, "run": grade})
 
     processes: RequestProcesses = request.app.state.processes
-    return await processes.run(user_of(request), form)  # a suite and its rows may take long to read
+    return await processes.run(request, form)  # a suite and its rows may take long to read
 
 
 @router.post("/jobs/new")
@@ -62,17 +62,16 @@ async def begin(request: Request, form: Form) -> Response:
     if what not in _REQUESTS:
         raise UsageError("unknown kind of job")
     processes: RequestProcesses = request.app.state.processes
-    user = user_of(request)
     try:
         job_request = _REQUESTS[what].model_validate(_request_fields(what, fields))
-        submit = partial(request.app.state.jobs.submit, job_request, fields.get("key"), user.id)
-        record = await processes.run(user, submit)
+        submit = partial(request.app.state.jobs.submit, job_request, fields.get("key"), user_of(request).id)
+        record = await processes.run(request, submit)
     except ValidationError as error:
         wrong, status = [_wrong(one) for one in error.errors()], INVALID.status
-        return await processes.run(user, partial(_form, request, what, form, wrong, status))
+        return await processes.run(request, partial(_form, request, what, form, wrong, status))
     except UsageError as error:
         wrong, status = [policy.shown(str(problem)) for problem in error.problems], answered(error).status
-        return await processes.run(user, partial(_form, request, what, form, wrong, status))
+        return await processes.run(request, partial(_form, request, what, form, wrong, status))
     return RedirectResponse(job_page(record.id), 303)
 
 

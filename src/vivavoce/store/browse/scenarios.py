@@ -209,10 +209,23 @@ def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 _TEXT = r'"(?:[^"\\]|\\.)*"'
-_AGENT = re.compile(rf'"role":"assistant",(?:"content":(?:null|{_TEXT}|\[.*?\]),)?"name":({_TEXT})', re.DOTALL)
-"""The name of an assistant in the JSON of messages, as it is stored."""
+_ASSISTANT = re.compile(rf'"role":"assistant",(?:"content":(?:null,|{_TEXT},|(?=\[)))?', re.DOTALL)
+"""How a message of an assistant begins in the JSON of messages, as it is stored, up to its parts or its name."""
+_NAME = re.compile(rf'"name":({_TEXT})', re.DOTALL)
+_PARTS = json.JSONDecoder()
 ROWS_AT_ONCE = 1000
 """Rows in memory at a time."""
+
+
+def agent_names(messages: str) -> Iterator[str]:
+    """Yield the names of assistants in the JSON of messages, as they are written there."""
+    for start in _ASSISTANT.finditer(messages):
+        at = start.end()
+        if messages.startswith("[", at):
+            at = _PARTS.raw_decode(messages, at)[1] + 1
+        name = _NAME.match(messages, at)
+        if name is not None:
+            yield name[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +265,7 @@ class Details:
         query = query.where(attempts.c.run_id == run_id, turns.c.messages.contains('"name":'))
         named: dict[int, str] = {}
         for row in self._rows(query):
-            for name in _AGENT.findall(row.messages):
+            for name in agent_names(row.messages):
                 if named.setdefault(row.attempt_id, name) != name and self._are_several(row.attempt_id):
                     return True
         return False
