@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from vivavoce.records.label import Label
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.jobs import JobRow
 from vivavoce.store.store import Store
 
 from .conftest import Viva
@@ -155,6 +157,22 @@ def test_a_backup_has_what_is_committed_also_while_somebody_writes(tmp_path: Pat
     assert runs(before) == []
     assert viva("store", "restore", "kept/backup.db", "--store", "new.db").returncode == 0
     assert runs(tmp_path / "new.db") == ["today", "week", "year"]
+
+
+def test_a_restore_interrupts_the_open_jobs_of_the_backup(tmp_path: Path, exam: Path, viva: Viva) -> None:
+    with Store.open(str(exam)) as store:
+        for number, status in enumerate(("waiting", "running", "Running", "finished")):
+            job = JobRow(id=f"job-{number}", folder="/x", kind="suite", created_at=1.0, request="{}", owner="gone")
+            store.jobs.add(replace(job, status=status))
+    assert viva("store", "backup", "kept.db", "--store", str(exam)).returncode == 0
+    for target in (str(exam), "new.db"):
+        done = viva("store", "restore", "kept.db", "--yes", "--store", target)
+        assert (done.returncode, "3 open jobs were interrupted" in done.stderr) == (0, True), done.stderr
+        with Store.open(tmp_path / target) as store:
+            rows = [store.jobs.get(f"job-{number}") for number in range(4)]
+        assert [row and row.status for row in rows] == ["interrupted", "interrupted", "interrupted", "finished"]
+        assert [row and (row.request, row.owner) for row in rows[:3]] == [(None, None)] * 3
+    assert list(tmp_path.glob("*.new*")) == []
 
 
 @pytest.mark.parametrize("what", ["backup", "restore"])
