@@ -175,6 +175,28 @@ def test_a_restore_interrupts_the_open_jobs_of_the_backup(tmp_path: Path, exam: 
     assert list(tmp_path.glob("*.new*")) == []
 
 
+ODD_VALUES = [
+    "started_at = 1e308",
+    "started_at = 9e999",
+    "started_at = 'x'",
+    "status = 'evil'",
+    "options = '[]'",
+    "spec = x'ff00'",
+]
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES)
+def test_a_run_that_cannot_be_read_is_listed_as_such(exam: Path, viva: Viva, odd: str) -> None:
+    execute(str(exam), f"UPDATE runs SET {odd} WHERE id = 'week'")
+    done = viva("runs", "--store", str(exam))
+    assert (done.returncode, done.stdout.count("unreadable")) == (0, 1 if "spec" not in odd else 0), done.stderr
+    assert {"today", "week", "year"} <= set(done.stdout.split())
+    done = viva("runs", "--json", "--store", str(exam))
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 3), done.stderr
+    done = viva("show", "week", "--store", str(exam))
+    assert (done.returncode, "run week cannot be read" in done.stderr) == (3, True), done.stderr
+
+
 @pytest.mark.parametrize("what", ["backup", "restore"])
 def test_a_database_is_left_to_its_own_programs(what: str, viva: Viva) -> None:
     done = viva("store", what, "x.db", "--store", "postgresql://me:s3cret@host/db")

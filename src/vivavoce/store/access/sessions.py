@@ -51,7 +51,9 @@ class Sessions:
         with self.database.writing() as connection:
             stored = connection.execute(select(_S.name, _S.value).where(_S.name.startswith(_PREFIX))).all()
             ended = [row.name for row in stored if not _is_open(row.value, now)]
-            mine = [row for row in stored if row.value.startswith(f"{token_digest.hex()} ")]
+            mine = [
+                row for row in stored if _is_open(row.value, now) and row.value.startswith(f"{token_digest.hex()} ")
+            ]
             mine.sort(key=lambda row: _parts(row.value)[2], reverse=True)
             ended += [row.name for row in mine[MAX_OF_TOKEN - 1 :]]
             for start in range(0, len(ended), _AT_ONCE):
@@ -105,5 +107,10 @@ def _parts(value: str) -> tuple[str, float, float]:
 
 
 def _is_open(value: str, now: float) -> bool:
-    _, began, used = _parts(value)
+    """Return whether a session is still open; one that cannot be read is not."""
+    try:
+        digest, began, used = _parts(value)
+        bytes.fromhex(digest)
+    except (ValueError, AttributeError):
+        return False
     return now - used <= IDLE_SECONDS and now - began <= MAX_SECONDS

@@ -17,6 +17,7 @@ from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, insert_rows, values_of
 from vivavoce.store.database.schema import server_secrets, tokens
+from vivavoce.store.database.times import check_times
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,10 @@ class Tokens:
         """Return the valid token whose secret has this hash, None if there is none."""
         with self.database.connected() as connection:
             row = connection.execute(select(tokens).where(tokens.c.digest == digest.hex(), _good())).first()
-        return None if row is None or not hmac.compare_digest(row.digest, digest.hex()) else _token(row)
+        if row is None or not hmac.compare_digest(row.digest, digest.hex()):
+            return None
+        token = _token(row)
+        return token if token.revoked_at is None else None
 
     def any_good(self) -> bool:
         """Return whether there is a valid token."""
@@ -151,4 +155,13 @@ def _good() -> ColumnElement[bool]:
 
 
 def _token(row: AnyRow) -> Token:
-    return Token.model_validate({name: value for name, value in values_of(row).items() if name != "digest"})
+    """Return a token from its row; one that cannot be read is as good as revoked."""
+    try:
+        check_times(row.created_at, row.expires_at, row.revoked_at)
+        return Token.model_validate({name: value for name, value in values_of(row).items() if name != "digest"})
+    except ValueError:
+        return Token(id=str(row.id), name=UNREADABLE, role="read", created_at=0.0, revoked_at=0.0)
+
+
+UNREADABLE = "unreadable: its row in the store has a wrong value"
+"""The name of a token that cannot be read."""

@@ -15,3 +15,14 @@ class UnreadableRow(StoreError):
 def is_time(value: object) -> bool:
     """Return whether a value is seconds since the epoch that a calendar can show."""
     return isinstance(value, int | float) and 0 <= value < _LAST_TIME
+
+
+def check_times(*values: object) -> None:
+    """Check that values are times, or None.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for value in values:
+        if value is not None and not is_time(value):
+            raise ValueError(f"{value!r} is not a time")
