@@ -563,6 +563,19 @@ def test_a_store_that_another_process_has_open_is_not_migrated(address: str) -> 
     Store.open(address, create=False).close()
 
 
+@pytest.mark.parametrize("option", ["application_name=mine", f"application_name={'x' * 70}"])
+def test_a_connection_of_another_name_is_seen_before_a_migration(database: str, option: str) -> None:
+    as_made_before(database, "0013")
+    named = f"{database}{'&' if '?' in database else '?'}{option}"
+    other = subprocess.Popen([sys.executable, "-c", HOLD, named], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"open\n"
+    with pytest.raises(StoreInUse):
+        migrate_store(database)
+    other.communicate()
+    migrate_store(named)
+
+
 def execute(address: str, statement: str) -> None:
     """Run a statement."""
     engine = reach(Place(address), create=True)
