@@ -19,7 +19,7 @@ from vivavoce.report.text import Column, FittingTable, count
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name
 from vivavoce.store.browse.listing import RunEntry
-from vivavoce.store.database.times import UnreadableRow
+from vivavoce.store.database.database import UnreadableRow
 from vivavoce.store.store import Store
 
 COLUMNS = (

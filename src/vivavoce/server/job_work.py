@@ -27,8 +27,8 @@ from vivavoce.server.job_requests import JobFiles
 from vivavoce.server.monitoring import LogLevel, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Task, WorkProcess, job_bytes
+from vivavoce.store.database.database import UnreadableRow
 from vivavoce.store.database.fence import Fenced
-from vivavoce.store.database.times import UnreadableRow
 from vivavoce.store.jobs import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 

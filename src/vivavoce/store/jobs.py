@@ -14,11 +14,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, tuple_, update
 
 from vivavoce.records.run import Verdict
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, insert_rows, now_in, values_of
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, insert_rows, is_time, now_in, values_of
 from vivavoce.store.database.fence import Fenced
 from vivavoce.store.database.schema import job_events, job_inputs, jobs
 from vivavoce.store.database.text import text_for
-from vivavoce.store.database.times import is_time
 from vivavoce.store.runs.claim import claimed_by_process, held_by_process
 
 Kind = Literal["evaluation", "suite", "test", "grade", "resume", "demo"]

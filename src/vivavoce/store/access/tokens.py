@@ -15,9 +15,8 @@ from sqlalchemy import ColumnElement, func, insert, or_, select, update
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
-from vivavoce.store.database.database import AnyRow, Database, insert_rows, values_of
+from vivavoce.store.database.database import AnyRow, Database, check_times, insert_rows, values_of
 from vivavoce.store.database.schema import server_secrets, tokens
-from vivavoce.store.database.times import check_times
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from vivavoce.records.run import Status, Verdict, failing_grader
 from vivavoce.records.score import Failure, Score, State, Usage, shorten, total
 from vivavoce.records.trajectory import Turn
 from vivavoce.store.browse.status import SampleStatus, split_tags
-from vivavoce.store.database.database import AnyRow, values_of
-from vivavoce.store.database.times import check_times, is_time
+from vivavoce.store.database.database import AnyRow, check_times, is_time, values_of
 from vivavoce.store.runs.serialization import failure_of_text, measured_in
 
 

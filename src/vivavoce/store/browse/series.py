@@ -14,9 +14,8 @@ from sqlalchemy import Connection, Select, func, select, tuple_
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.store.browse.conditions import encode_cursor, read_place
-from vivavoce.store.database.database import AnyRow, Database
+from vivavoce.store.database.database import AnyRow, Database, UnreadableRow
 from vivavoce.store.database.schema import gradings, runs
-from vivavoce.store.database.times import UnreadableRow
 from vivavoce.store.runs.reading import with_current_status
 from vivavoce.store.runs.serialization import grading_of, runs_of
 

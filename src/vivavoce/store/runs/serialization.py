@@ -18,9 +18,8 @@ from vivavoce.records.run import Attempt, AttemptKey, Drawn, Grading, Outcome, R
 from vivavoce.records.score import Evidence, Failure, Finding, Score, State, Usage, measured_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.browse.status import split_tags, tagged
-from vivavoce.store.database.database import AnyRow, values_of
+from vivavoce.store.database.database import AnyRow, UnreadableRow, check_times, values_of
 from vivavoce.store.database.text import json_text
-from vivavoce.store.database.times import UnreadableRow, check_times
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 
 
