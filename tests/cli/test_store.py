@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from vivavoce.records.label import Label
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.jobs import JobRow
 from vivavoce.store.store import Store
 
 from .conftest import Viva
@@ -155,6 +157,44 @@ def test_a_backup_has_what_is_committed_also_while_somebody_writes(tmp_path: Pat
     assert runs(before) == []
     assert viva("store", "restore", "kept/backup.db", "--store", "new.db").returncode == 0
     assert runs(tmp_path / "new.db") == ["today", "week", "year"]
+
+
+def test_a_restore_interrupts_the_open_jobs_of_the_backup(tmp_path: Path, exam: Path, viva: Viva) -> None:
+    with Store.open(str(exam)) as store:
+        for number, status in enumerate(("waiting", "running", "Running", "finished")):
+            job = JobRow(id=f"job-{number}", folder="/x", kind="suite", created_at=1.0, request="{}", owner="gone")
+            store.jobs.add(replace(job, status=status))
+    assert viva("store", "backup", "kept.db", "--store", str(exam)).returncode == 0
+    for target in (str(exam), "new.db"):
+        done = viva("store", "restore", "kept.db", "--yes", "--store", target)
+        assert (done.returncode, "3 open jobs were interrupted" in done.stderr) == (0, True), done.stderr
+        with Store.open(tmp_path / target) as store:
+            rows = [store.jobs.get(f"job-{number}") for number in range(4)]
+        assert [row and row.status for row in rows] == ["interrupted", "interrupted", "interrupted", "finished"]
+        assert [row and (row.request, row.owner) for row in rows[:3]] == [(None, None)] * 3
+    assert list(tmp_path.glob("*.new*")) == []
+
+
+ODD_VALUES = [
+    "started_at = 1e308",
+    "started_at = 9e999",
+    "started_at = 'x'",
+    "status = 'evil'",
+    "options = '[]'",
+    "spec = x'ff00'",
+]
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES)
+def test_a_run_that_cannot_be_read_is_listed_as_such(exam: Path, viva: Viva, odd: str) -> None:
+    execute(str(exam), f"UPDATE runs SET {odd} WHERE id = 'week'")
+    done = viva("runs", "--store", str(exam))
+    assert (done.returncode, done.stdout.count("unreadable")) == (0, 1 if "spec" not in odd else 0), done.stderr
+    assert {"today", "week", "year"} <= set(done.stdout.split())
+    done = viva("runs", "--json", "--store", str(exam))
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 3), done.stderr
+    done = viva("show", "week", "--store", str(exam))
+    assert (done.returncode, "run week cannot be read" in done.stderr) == (3, True), done.stderr
 
 
 @pytest.mark.parametrize("what", ["backup", "restore"])

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from store.postgresql import server as postgresql_server
 from vivavoce.store.store import Store
 
 SUITE = """\
@@ -105,3 +107,39 @@ def test_kill_9_and_resume_give_the_result_of_an_undisturbed_run(folder: Path) -
 def normal(summary: Any) -> Any:
     """Return a summary with its figures rounded: a sum depends on the order of its parts in the last digit."""
     return json.loads(json.dumps(summary), parse_float=lambda digits: round(float(digits), 9))
+
+
+def processes_of(server: int) -> list[int]:
+    """Return the processes of a PostgreSQL server, by the id of the first."""
+    stats = [path.read_text() for path in Path("/proc").glob("[0-9]*/stat")]
+    fields = [(int(stat.split()[0]), int(stat.rpartition(")")[2].split()[1])) for stat in stats]
+    return [server, *(process for process, parent in fields if parent == server)]
+
+
+def test_the_second_interrupt_ends_a_run_whose_store_does_not_answer(folder: Path) -> None:
+    with postgresql_server() as server, server.database() as address:
+        with psycopg.connect(address) as connection:
+            (data,) = connection.execute("SHOW data_directory").fetchone() or ("",)
+        frozen = processes_of(int(Path(data, "postmaster.pid").read_text().split()[0]))
+        Store.open(address).close()
+        process = viva(folder, address, "run", "suite.yaml", "--quiet")
+        deadline = time.monotonic() + 120
+        with Store.open(address) as store:
+            while not store.runs() or not store.counts(store.runs()[0].id)[0]:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        frozen = processes_of(frozen[0])
+        for number in frozen:
+            os.kill(number, signal.SIGSTOP)
+        try:
+            time.sleep(0.5)
+            for _ in range(2):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.5)
+            assert process.wait(120) == 130
+        finally:
+            process.kill()
+            for number in frozen:
+                os.kill(number, signal.SIGCONT)
+        with Store.open(address) as store:
+            assert store.runs()[0].status == "interrupted"

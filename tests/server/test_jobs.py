@@ -278,3 +278,31 @@ def test_the_store_keeps_only_the_newest_events_where_all_are_too_long(store: St
     for number in range(1, 21):
         store.jobs.save("j", 0, {"done": number}, f'["{"x" * 1_000_000}"]', number)
     assert len(store.jobs.events("j", 0)) == KEPT_BYTES // 1_000_004
+
+
+ODD_VALUES = [{"kind": "evil"}, {"starts": "many"}, {"created_at": "x"}, {"request": b"\xff\0"}, {"fence": "f"}]
+
+
+def test_a_job_that_cannot_be_read_fails_alone(store: Store, workspace: Path) -> None:
+    folder = str(workspace.resolve())
+    with store.database.writing() as connection:
+        for number, odd in enumerate(ODD_VALUES):
+            row = JobRow(id=f"job-{number}", folder=folder, kind="suite", created_at=1.0, request="{}")
+            values = {column.name: getattr(row, column.name) for column in tables.jobs.c} | odd
+            names = ", ".join(values)
+            marks = ", ".join("?" * len(values))
+            connection.exec_driver_sql(f"INSERT INTO jobs ({names}) VALUES ({marks})", tuple(values.values()))
+    jobs = Jobs(store, ServerPolicy(workspace))
+    assert {record.status for record in jobs.list()} == {"failed"}
+    assert jobs.cancel("job-0").status == "failed"
+    record = jobs.submit(ONE)
+    asyncio.run(told_by(jobs, record.id))
+    assert jobs.get(record.id).record.status == "finished"
+    assert jobs.is_at_work
+    deadline = time.monotonic() + 60
+    while store.jobs.unfinished() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    jobs.close()
+    assert store.jobs.unfinished() == 0
+    details = {record.id: record.detail or "" for record in jobs.list()}
+    assert all("cannot be read" in details[f"job-{number}"] for number in range(len(ODD_VALUES)))

@@ -136,8 +136,9 @@ def test_what_was_due_is_sent_after_a_restart(store: Store) -> None:
         now = time.time()
         (taken,) = store.webhooks.take(now + 1)  # a server that is killed now
         assert store.webhooks.take(now + LEASE / 2) == []
-        assert [one.id for one in store.webhooks.take(now + LEASE + 2)] == [taken.id]
-        store.webhooks.end(taken, now - 10, status=None, error="killed", first_wait=1)
+        (again,) = store.webhooks.take(now + LEASE + 2)
+        assert again.id == taken.id
+        store.webhooks.end(again, now - 10, status=None, error="killed", first_wait=1)
         with sending(store):
             (found,) = until(store, hook.id, 1)
             while found.delivered_at is None:
@@ -251,3 +252,19 @@ def test_a_message_that_cannot_be_sent_stops_no_other(store: Store) -> None:
             until(store, good.id, 1)
             (kept,) = until(store, broken.id, 1)
     assert (kept.status, "UnicodeEncodeError" in str(kept.error)) == (None, True)
+
+
+def test_a_slow_receiver_holds_up_no_other(store: Store) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, receiving() as receiver:
+        slow = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        for url in (slow, receiver.url):
+            store.webhooks.add(url, ["comment.added"], actor="Ida")
+        keep(store, [outcome("one")])
+        for _ in range(2):
+            store.comments.add("run-1", KEY, None, "Ida", "hm")
+        fast = store.webhooks.all()[1]
+        with sending(store):
+            delivered = until(store, fast.id, 1)
+            waiting = store.webhooks.deliveries(store.webhooks.all()[0].id)
+        assert [delivery.status for delivery in delivered] == [204, 204]
+        assert [delivery.attempts for delivery in waiting] == [0, 0]

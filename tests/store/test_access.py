@@ -80,6 +80,23 @@ def test_the_role_is_kept(store: Store, role: Role) -> None:
     assert found.role == role
 
 
+def test_a_token_that_cannot_be_read_is_refused_and_hides_no_other(store: Store) -> None:
+    odd, odd_secret = store.tokens.create("Ida", "admin", actor="x")
+    token, secret = store.tokens.create("Bo", "read", actor="x")
+    with store.database.writing() as connection:
+        connection.exec_driver_sql(f"UPDATE tokens SET role = 'evil' WHERE id = '{odd.id}'")
+    assert store.tokens.holder(odd_secret) is None
+    assert store.tokens.holder(secret) == token
+    assert [row.id for row in store.tokens.all() if row.revoked_at is None] == [token.id]
+
+
+def test_a_session_that_cannot_be_read_is_over_and_hinders_no_other(store: Store) -> None:
+    with store.database.writing() as connection:
+        connection.exec_driver_sql("INSERT INTO server_secrets (name, value) VALUES ('session:x', 'evil')")
+    session = store.sessions.begin(b"digest")
+    assert store.sessions.token_digest(session) == b"digest"
+
+
 TOKEN = digest_of("viva_token")
 
 

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import insert, update
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.store.database.schema import deliveries, webhooks
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks import FIRST_WAIT, LEASE, MOST_ATTEMPTS, Due, tell
+from vivavoce.store.webhooks import FIRST_WAIT, LEASE, MOST_ATTEMPTS, UNREADABLE, Due, tell
 
 URL = "https://hooks.example.org/viva"
 LATER = 4e9
@@ -85,3 +87,38 @@ def test_a_removed_webhook_is_told_nothing_more(store: Store) -> None:
             gone()
     with pytest.raises(UsageError, match="name events"):
         store.webhooks.add(URL, [], actor="Ida")
+
+
+def test_a_delivery_that_arrived_is_not_recorded_as_failed(store: Store) -> None:
+    told(store, 1)
+    (first,) = store.webhooks.take(LATER)
+    (second,) = store.webhooks.take(LATER + LEASE)
+    assert store.webhooks.end(first, LATER, status=200, error=None, first_wait=FIRST_WAIT)
+    assert not store.webhooks.end(second, LATER, status=None, error="broken", first_wait=FIRST_WAIT)
+    (hook,) = store.webhooks.all()
+    (delivery,) = store.webhooks.deliveries(hook.id)
+    assert (delivery.status, delivery.error, delivery.next_at) == (200, None, None)
+
+
+def test_an_attempt_that_lost_its_lease_does_not_count_as_a_failure(store: Store) -> None:
+    told(store, 1)
+    (first,) = store.webhooks.take(LATER)
+    (second,) = store.webhooks.take(LATER + LEASE)
+    assert not store.webhooks.end(first, LATER, status=None, error="late", first_wait=FIRST_WAIT)
+    assert store.webhooks.end(second, LATER, status=500, error="broken", first_wait=FIRST_WAIT)
+    (hook,) = store.webhooks.all()
+    assert [delivery.error for delivery in store.webhooks.deliveries(hook.id)] == ["broken"]
+
+
+def test_what_cannot_be_read_of_webhooks_costs_only_itself(store: Store) -> None:
+    (broken, *whole) = told(store, 3)
+    with store.database.writing() as connection:
+        connection.execute(update(deliveries).where(deliveries.c.id == broken).values(about="{"))
+        row = {"id": "wh_x", "url": URL, "secret": "", "events": "{", "author": "x", "created_at": 1.0}
+        connection.execute(insert(webhooks).values(row))
+        tell(connection, "run.finished", {"run": "next"})
+    first, other = sorted(store.webhooks.all(), key=lambda webhook: webhook.id == "wh_x")
+    assert (other.id, other.events) == ("wh_x", [])
+    assert len(store.webhooks.take(LATER)) == len(whole) + 1
+    by_id = {delivery.id: delivery for delivery in store.webhooks.deliveries(first.id)}
+    assert (by_id[broken].error, by_id[broken].next_at) == (UNREADABLE, None)

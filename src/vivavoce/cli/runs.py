@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from vivavoce.report.verdict import listed_finding, net_text
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name
 from vivavoce.store.browse.listing import RunEntry
+from vivavoce.store.database.database import UnreadableRow
 from vivavoce.store.store import Store
 
 COLUMNS = (
@@ -56,12 +58,21 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.runs(limit)
         entries = {one.id: one for one in opened.browse.runs(limit=limit).runs}
-        graded = [(record, opened.grading(record.id) if opened.gradings(record.id) else None) for record in found]
+        graded = [(record, _newest_grading(opened, record)) for record in found]
     if as_json:
         for record, grading in graded:
-            print_json(strict_json(_data(record, grading, entries.get(record.id))))
+            print_json(strict_json(_data(record, grading, entries.pop(record.id, None))))
+        for unreadable in entries.values():
+            print_json(strict_json(unreadable.model_dump(exclude_none=True)))
     else:
         out().print(FittingTable(COLUMNS, [[*map(Text, _cells(one))] for one in entries.values()]))
+
+
+def _newest_grading(store: Store, record: Run) -> Grading | None:
+    """Return the newest scores of a run, None where there are none, or none that can be read."""
+    with suppress(UnreadableRow):
+        return store.grading(record.id) if store.gradings(record.id) else None
+    return None
 
 
 def _delete(place: str, name: str, *, yes: bool) -> None:

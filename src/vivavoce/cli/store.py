@@ -141,8 +141,11 @@ def _restore(source: Path, place: str, *, yes: bool) -> None:
             confirm(f"Replace the content of {Place(place)}?", yes=yes)
             with _named_to_move(path):
                 backup_store(place, before)
-    restore_store(source, place)
+    interrupted = restore_store(source, place)
     notes().print(f"restored {Place(place)} from {source}", soft_wrap=True)
+    if interrupted:
+        jobs = "1 open job was" if interrupted == 1 else f"{interrupted:,} open jobs were"
+        notes().print(f"{jobs} interrupted; no server continues what nobody resumes", soft_wrap=True)
 
 
 @contextmanager

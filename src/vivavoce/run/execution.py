@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -168,23 +169,52 @@ def _notes(answers: ReplyStore | None) -> tuple[str, ...]:
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 
+DROP_SECONDS = 10.0
+"""Seconds that work may take to end after a second signal; then the program ends, whatever it waits for."""
+
+_INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C has ended."""
+
+
+class _Signals:
+    """Passes signals on to what stops the work; after the second the program ends soon, also where a store hangs."""
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        self._stop = stop
+        self._count = 0
+        self._timer = threading.Timer(DROP_SECONDS, os._exit, (_INTERRUPTED,))
+        self._timer.daemon = True
+
+    def take(self) -> None:
+        """Take a signal."""
+        self._count += 1
+        if self._count == 2:
+            self._timer.start()
+        self._stop()
+
+    def end(self) -> None:
+        """Let the program go on: the work has ended."""
+        self._timer.cancel()
+
 
 def execute(work: Execution, stop: Callable[[], object]) -> RunResult:
     """Do work and wait for it; a signal calls `stop`, which stops it. Afterwards signals do what they did before."""
     if threading.current_thread() is not threading.main_thread():  # no other thread is given signals
         return run_loop(work.execute())
     handlers = {number: signal.getsignal(number) for number in _STOPPING}
+    signals = _Signals(stop)
     try:
-        return run_loop(_interruptible(work, stop))
+        return run_loop(_interruptible(work, signals))
     finally:
+        signals.end()
         for number, handler in handlers.items():
             if handler is not None:
                 signal.signal(number, handler)
 
 
-async def _interruptible(work: Execution, stop: Callable[[], object]) -> RunResult:
+async def _interruptible(work: Execution, signals: _Signals) -> RunResult:
     loop = asyncio.get_running_loop()
     for number in _STOPPING:
         with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C ends the program there
-            loop.add_signal_handler(number, stop)
+            loop.add_signal_handler(number, signals.take)
     return await work.execute()

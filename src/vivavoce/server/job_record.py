@@ -10,10 +10,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from vivavoce.records.run import Verdict
 from vivavoce.report.text import strict_json
 from vivavoce.store.browse.listing import ScoreEntry
-from vivavoce.store.jobs import JobRow
-
-Kind = Literal["evaluation", "suite", "test", "grade", "resume", "demo"]
-JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]
+from vivavoce.store.jobs import JobRow, JobStatus, Kind
 
 
 class JobRecord(BaseModel):

@@ -25,6 +25,7 @@ from vivavoce.server.demo import Release, demo_suite
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
+from vivavoce.server.stored_runs import StoredRuns
 from vivavoce.store.store import Store
 from vivavoce.suites.command_line import judging_suite, testing_suite
 from vivavoce.suites.experiment import open_regrading, reopen_run, suite_run
@@ -261,6 +262,8 @@ class Beginning:
         run, last = self.store.run(request.resume), self.before
         if run.status == "finished" and last and last.grading and last.suite and self._is_open(run, last.grading):
             return self._grading(run.id, last.suite, request.limits, last.grading)
+        if run.status != "finished":  # else it is refused as such
+            StoredRuns(self.policy, self.file.parent).check(run, None if last is None else last.suite)
         return reopen_run(run.id, request.limits, store=self.store, listeners=self.listeners)
 
     def _is_open(self, run: Run, grading: str) -> bool:

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from vivavoce.errors import StoreError
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.models.modes import CAPABILITIES
 from vivavoce.records.redaction import keys_of_environment, without_keys
 from vivavoce.report.text import strict_json
@@ -27,7 +27,7 @@ from vivavoce.server.job_requests import JobFiles
 from vivavoce.server.monitoring import LogLevel, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Task, WorkProcess, job_bytes
-from vivavoce.store.database.database import Fenced
+from vivavoce.store.database.database import Fenced, UnreadableRow
 from vivavoce.store.jobs import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 
@@ -88,6 +88,11 @@ class JobWork:
                 self._thread.start()
         self._news.set()
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the thread that looks after the jobs works, where it was started."""
+        return self._thread is None or self._closing or self._thread.is_alive()
+
     def job(self, job_id: str) -> Job | None:
         """Return a job that is, or was, at work here, None where the store knows more about it."""
         job = self._jobs.get(job_id)
@@ -105,7 +110,7 @@ class JobWork:
             if not self._closing:
                 row = self._queue.claim(self._claimant(), job_id)
                 if row is not None:
-                    self._take(row)
+                    self._take_or_fail(row)
                 elif (job := self.job(job_id)) is not None:  # it was claimed here in the meantime
                     self._stop(job, times)
 
@@ -141,13 +146,16 @@ class JobWork:
             self._news.clear()
 
     def _try_turn(self) -> None:
-        """Take a turn; where the store cannot be used now, the next turn tries again."""
+        """Take a turn; where the store cannot be used now, or anything else fails, the next turn tries again."""
         try:
             self._turn()
         except StoreError as error:
             if not self._store_failed:
                 log("error", "store.failed", detail=str(error))
             self._store_failed = True
+            return
+        except Exception as error:  # this thread looks after all jobs, and must not end before the server
+            log("error", "jobs.failed", detail=without_keys(f"{type(error).__name__}: {error}"))
             return
         if self._store_failed:
             log("info", "store.works_again")
@@ -210,8 +218,29 @@ class JobWork:
         self._be_present()
         row = self._queue.claim(by, fresh=fresh)
         if row is not None:
-            self._take(row)
+            self._take_or_fail(row)
         return row is not None
+
+    def _take_or_fail(self, row: JobRow) -> None:
+        """Begin or continue a job that was claimed; where that fails because of what is stored of it, end it."""
+        try:
+            self._take(row)
+        except (StoreError, UsageError) as error:
+            if not isinstance(error, UnreadableRow):
+                raise
+            self._give_up(row, error)
+        except Exception as error:  # whatever is stored of a job is about this job alone
+            self._give_up(row, error)
+
+    def _give_up(self, row: JobRow, error: Exception) -> None:
+        detail = without_keys(f"what is stored of this job cannot be used: {type(error).__name__}: {error}")
+        if (job := self._jobs.pop(row.id, None)) is not None:
+            job.abandon()
+        self._rows.pop(row.id, None)
+        values = {"status": "failed", "detail": detail, "request": None, "owner": None, "holds": None}
+        with suppress(Fenced):
+            self._queue.save(row.id, row.fence, values)
+        log("error", "job.ended", job=row.id, kind=row.kind, status="failed", run=row.run, detail=detail)
 
     def _claimant(self) -> Claimant:
         """Return this server, with those that were not there at two looks: a database may lose sight for a moment."""

@@ -94,6 +94,11 @@ class Jobs:
         self._replay_threads = CapacityLimiter(REPLAY_THREADS)
         self._closed = False
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether this server looks after its jobs, where it does that at all."""
+        return self._work.is_at_work
+
     def submit(self, request: AnyJob, key: str | None = None, user: str = "") -> JobRecord:
         """Start a job, or return the one that the same key has started with the same request.
 

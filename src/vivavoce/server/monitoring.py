@@ -19,7 +19,7 @@ from typing import Any, Literal
 from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import func, select
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -301,8 +301,8 @@ class ProbeMiddleware:
                 case "/livez":
                     app = PlainTextResponse("ok\n")
                 case "/readyz":
-                    ready = await self._ready()
-                    app = PlainTextResponse("ok\n") if ready else PlainTextResponse("the store is unavailable\n", 503)
+                    problem = _dead_thread(scope["app"].state) if await self._ready() else "the store is unavailable"
+                    app = PlainTextResponse(f"{problem}\n", 503) if problem else PlainTextResponse("ok\n")
                 case "/metrics" if self._monitoring.has_metrics and self._monitoring.is_open:
                     app = await to_thread.run_sync(_metrics_answer, self._monitoring, self._store)
                 case _:
@@ -326,6 +326,14 @@ class ProbeMiddleware:
         except StoreError:
             return False
         return True
+
+
+def _dead_thread(state: State) -> str | None:
+    """Return what does not work any more although the server does."""
+    sender = getattr(state, "sender", None)
+    if not state.jobs.is_at_work:
+        return "the thread for jobs has ended; restart the server"
+    return None if sender is None or sender.is_at_work else "the thread for webhooks has ended; restart the server"
 
 
 def _metrics_answer(monitoring: Monitoring, store: Store) -> Response:

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, inser
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.audit import note
 from vivavoce.store.browse.listing import Listed
-from vivavoce.store.database.database import AnyRow, Database, insert_rows, now_in, values_of
+from vivavoce.store.database.database import AnyRow, Database, check_times, insert_rows, now_in, values_of
 from vivavoce.store.database.schema import rate_limits, server_secrets, tokens
 
 
@@ -128,7 +128,10 @@ class Tokens:
         """Return the valid token whose secret has this hash, None if there is none."""
         with self.database.connected() as connection:
             row = connection.execute(select(tokens).where(tokens.c.digest == digest.hex(), _good())).first()
-        return None if row is None or not hmac.compare_digest(row.digest, digest.hex()) else _token(row)
+        if row is None or not hmac.compare_digest(row.digest, digest.hex()):
+            return None
+        token = _token(row)
+        return token if token.revoked_at is None else None
 
     def any_good(self) -> bool:
         """Return whether there is a valid token."""
@@ -152,7 +155,16 @@ def _good() -> ColumnElement[bool]:
 
 
 def _token(row: AnyRow) -> Token:
-    return Token.model_validate({name: value for name, value in values_of(row).items() if name != "digest"})
+    """Return a token from its row; one that cannot be read is as good as revoked."""
+    try:
+        check_times(row.created_at, row.expires_at, row.revoked_at)
+        return Token.model_validate({name: value for name, value in values_of(row).items() if name != "digest"})
+    except ValueError:
+        return Token(id=str(row.id), name=UNREADABLE, role="read", created_at=0.0, revoked_at=0.0)
+
+
+UNREADABLE = "unreadable: its row in the store has a wrong value"
+"""The name of a token that cannot be read."""
 
 
 IDLE_SECONDS = 12 * 3600.0
@@ -190,7 +202,9 @@ class Sessions:
         with self.database.writing() as connection:
             stored = connection.execute(select(_S.name, _S.value).where(_S.name.startswith(_PREFIX))).all()
             ended = [row.name for row in stored if not _is_open(row.value, now)]
-            mine = [row for row in stored if row.value.startswith(f"{token_digest.hex()} ")]
+            mine = [
+                row for row in stored if _is_open(row.value, now) and row.value.startswith(f"{token_digest.hex()} ")
+            ]
             mine.sort(key=lambda row: _parts(row.value)[2], reverse=True)
             ended += [row.name for row in mine[MAX_OF_TOKEN - 1 :]]
             for start in range(0, len(ended), _AT_ONCE):
@@ -244,7 +258,12 @@ def _parts(value: str) -> tuple[str, float, float]:
 
 
 def _is_open(value: str, now: float) -> bool:
-    _, began, used = _parts(value)
+    """Return whether a session is still open; one that cannot be read is not."""
+    try:
+        digest, began, used = _parts(value)
+        bytes.fromhex(digest)
+    except (ValueError, AttributeError):
+        return False
     return now - used <= IDLE_SECONDS and now - began <= MAX_SECONDS
 
 

@@ -5,15 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal, get_type_hints
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, tuple_, update
 
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, Fenced, insert_rows, now_in, values_of
+from vivavoce.records.run import Verdict
+from vivavoce.store.database.database import (
+    AnyRow,
+    AnySelect,
+    Database,
+    Fenced,
+    insert_rows,
+    is_time,
+    now_in,
+    values_of,
+)
 from vivavoce.store.database.schema import job_events, job_inputs, jobs, text_for
 from vivavoce.store.runs.claim import claimed_by_process, held_by_process
+
+Kind = Literal["evaluation", "suite", "test", "grade", "resume", "demo"]
+JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]
 
 OPEN = ("waiting", "running")
 """The states of jobs that are not over."""
@@ -33,8 +48,8 @@ class JobRow:
 
     id: str
     folder: str
-    kind: str
-    status: str = "waiting"
+    kind: Kind
+    status: JobStatus = "waiting"
     created_at: float
     suite: str | None = None
     run: str | None = None
@@ -42,7 +57,7 @@ class JobRow:
     planned: int | None = None
     done: int = 0
     errors: int = 0
-    verdict: str | None = None
+    verdict: Verdict | None = None
     detail: str | None = None
     request: str | None = None
     key: str | None = None
@@ -56,12 +71,37 @@ class JobRow:
     lease_until: float = 0.0
     fence: int = 0
     holds: str | None = None
+    is_readable: bool = True
 
 
 def job_row_of(row: AnyRow) -> JobRow:
-    """Return a job from its row."""
+    """Return a job from its row; one that cannot be read is a failed job whose `detail` says what is wrong with it."""
     values: dict[str, Any] = values_of(row)
-    return JobRow(**values)
+    wrong = [name for name, value in values.items() if not _is_valid(name, value)]
+    if not wrong:
+        return JobRow(**values)
+    readable = {name: value for name, value in values.items() if name not in wrong and name in _SHOWN_ALWAYS}
+    detail = f"its row in the store cannot be read: wrong value of {', '.join(wrong)}"
+    defaults: dict[str, Any] = {"folder": "", "kind": "suite", "created_at": 0.0}
+    fields: dict[str, Any] = {**defaults, **readable, "id": str(row.id), "status": "failed", "detail": detail}
+    return JobRow(**fields, is_readable=False)
+
+
+_SHOWN_ALWAYS = ("folder", "kind", "created_at", "suite", "run", "grading", "key", "body")
+
+
+@cache
+def _checks() -> Mapping[str, TypeAdapter[Any]]:
+    hints = get_type_hints(JobRow)
+    return {column.name: TypeAdapter(hints[column.name], config=ConfigDict(strict=True)) for column in jobs.c}
+
+
+def _is_valid(name: str, value: object) -> bool:
+    try:
+        _checks()[name].validate_python(value)
+    except ValidationError:
+        return False
+    return name != "created_at" or is_time(value)
 
 
 USER_MARK_CHARS = 16
@@ -84,7 +124,8 @@ def unmarked_request(request: str) -> str:
 
 def _user_in(request: str | None) -> str | None:
     """Return the user that a request, or its beginning, names."""
-    return request[len(_MARK_START) : _MARKED_CHARS] if request and request.startswith(_MARK_START) else None
+    is_marked = isinstance(request, str) and request.startswith(_MARK_START)
+    return request[len(_MARK_START) : _MARKED_CHARS] if request and is_marked else None
 
 
 KEPT = 2000
@@ -123,7 +164,7 @@ class JobQueue:
         Raises:
             StoreError: the store cannot be written.
         """
-        values = asdict(job)
+        values = {column.name: getattr(job, column.name) for column in jobs.c}
         with self.database.writing() as connection:
             text = text_for(connection.dialect)
             row = tuple(text(value) if isinstance(value, str) else value for value in values.values())
@@ -189,8 +230,8 @@ class JobQueue:
     def claim(self, by: Claimant, job_id: str | None = None, *, fresh: bool = False) -> JobRow | None:
         """Claim the free job of a folder whose turn it is, or a certain one of any folder; None if there is none.
 
-        The next one is the oldest job of the users with the fewest jobs at work. With `fresh`, claim only a job during
-        which no server has crashed.
+        A job whose row cannot be read is recorded as failed in passing. The next one is the oldest job of the users
+        with the fewest jobs at work. With `fresh`, claim only a job during which no server has crashed.
 
         Raises:
             StoreError: the store cannot be written.
@@ -199,7 +240,10 @@ class JobQueue:
             for turn in _turns(connection, by, fresh=fresh) if job_id is None else [job_id]:
                 query = select(jobs).where(*_free(connection, by, turn)).with_for_update(skip_locked=True)
                 row = connection.execute(query).first()
-                if row is not None:
+                if row is not None and not (job := job_row_of(row)).is_readable:
+                    failed = {"status": "failed", "detail": job.detail, "request": None, "owner": None, "holds": None}
+                    connection.execute(update(jobs).where(_j.id == row.id).values(failed))
+                elif row is not None:
                     until = now_in(connection) + by.lease
                     owned = {"owner": by.name, "lease_until": until, "fence": row.fence + 1, "holds": None}
                     connection.execute(update(jobs).where(_j.id == row.id).values(owned))

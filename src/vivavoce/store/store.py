@@ -25,7 +25,8 @@ from vivavoce.store.database.upgrade import prepare, watch
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader, failing, with_current_status
-from vivavoce.store.runs.rows import Encoder, grading_of, grading_values, run_of, run_values
+from vivavoce.store.runs.rows import Encoder, grading_of, grading_values, run_of, run_values, runs_of
+from vivavoce.store.runs.writer import OutcomeWriter, Replaced
 
 if TYPE_CHECKING:  # a part is loaded when it is used
     from vivavoce.store.access import Rates, Secrets, Sessions, Tokens
@@ -264,9 +265,9 @@ class Store:
         return with_current_status(self.database, [run])[0]
 
     def runs(self, limit: int = 100) -> list[Run]:
-        """Return the newest runs, newest first."""
+        """Return the newest runs that can be read, newest first."""
         query = select(runs).order_by(runs.c.started_at.desc(), runs.c.id.desc()).limit(limit)
-        return with_current_status(self.database, [run_of(row) for row in self._rows(query)])
+        return with_current_status(self.database, runs_of(self._rows(query)))
 
     def add_grading(self, grading: Grading) -> None:
         """Store a new grading.

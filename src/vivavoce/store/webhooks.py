@@ -8,14 +8,15 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, delete, insert, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.audit import note
 from vivavoce.store.browse.listing import Listed
-from vivavoce.store.database.database import AnyRow, Database, values_of
+from vivavoce.store.database.database import AnyRow, Database, now_in, values_of
 from vivavoce.store.database.schema import deliveries, json_text, webhooks
 
 Event = Literal["run.finished", "label.saved", "comment.added"]
@@ -33,14 +34,23 @@ def tell(connection: Connection, event: Event, about: Mapping[str, object]) -> N
             "about": json_text(about),
             "created_at": now,
             "attempts": 0,
-            "next_at": now,
         }
         for row in connection.execute(select(webhooks.c.id, webhooks.c.events))
-        if event in json.loads(row.events)
+        if event in _events_of(row.events)
     ]
     if rows:
-        connection.execute(insert(deliveries), rows)
+        connection.execute(insert(deliveries).values(next_at=now_in(connection)), rows)
 
+
+def _events_of(text: object) -> list[Event]:
+    """Return the events of a webhook, none where they cannot be read."""
+    try:
+        return _EVENTS.validate_json(cast("str", text))
+    except ValidationError:
+        return []
+
+
+_EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
 
 SECRET = "whsec_"
 LEASE = 120.0
@@ -96,6 +106,10 @@ class Due:
     created_at: float
     attempts: int
     body: str | None
+    lease_until: float
+
+
+_DUE = TypeAdapter(Due)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,41 +177,92 @@ class Webhooks:
             if connection.execute(select(webhooks.c.id).where(webhooks.c.id == webhook_id)).first() is None:
                 raise NotFound("webhook", webhook_id)
             rows = connection.execute(query.order_by(d.created_at.desc(), d.id).limit(_LISTED)).all()
-        return [Delivery.model_validate(values_of(row)) for row in rows]
+        return [_delivery(row) for row in rows]
 
-    def take(self, now: float, limit: int = 10) -> list[Due]:
-        """Return deliveries to be made now; no other server gets them before the lease ends."""
+    def waiting(self) -> list[str]:
+        """Return the ids of the webhooks that have a delivery to be made now."""
         d = deliveries.c
-        query = select(d.id).where(d.next_at <= now).order_by(d.next_at).limit(limit)
         with self.database.connected() as connection:
+            query = select(d.webhook_id).where(d.next_at <= now_in(connection)).distinct()
+            return list(connection.execute(query).scalars())
+
+    def take(self, now: float | None = None, limit: int = 10, *, webhook: str | None = None) -> list[Due]:
+        """Return deliveries to be made now; no other server gets them before the lease ends.
+
+        `now` is the time of the database, unless it is given. With `webhook`, take only those of this one. One that
+        cannot be read is given up.
+        """
+        d = deliveries.c
+        mine = [] if webhook is None else [d.webhook_id == webhook]
+        with self.database.connected() as connection:
+            time_now = now_in(connection) if now is None else now
+            query = select(d.id).where(d.next_at <= time_now, *mine).order_by(d.next_at).limit(limit)
             if connection.execute(query).first() is None:
                 return []
         with self.database.writing() as connection:
-            taken = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
-            connection.execute(update(deliveries).where(d.id.in_(taken)).values(next_at=now + LEASE))
+            ids = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
+            connection.execute(update(deliveries).where(d.id.in_(ids)).values(next_at=time_now + LEASE))
             full = select(d.id, webhooks.c.url, webhooks.c.secret, d.event, d.about, d.created_at, d.attempts, d.body)
-            full = full.join(webhooks, webhooks.c.id == d.webhook_id).where(d.id.in_(taken)).order_by(d.created_at)
+            full = full.add_columns(d.next_at.label("lease_until"))
+            full = full.join(webhooks, webhooks.c.id == d.webhook_id).where(d.id.in_(ids)).order_by(d.created_at)
             rows = connection.execute(full).all()
-        return [Due(**{**values_of(row), "about": json.loads(row.about)}) for row in rows]
+            due = [(row, _due(row)) for row in rows]
+            broken = [row.id for row, delivery in due if delivery is None]
+            given_up = {"next_at": None, "error": UNREADABLE}
+            connection.execute(update(deliveries).where(d.id.in_(broken)).values(given_up))
+        return [delivery for _, delivery in due if delivery is not None]
 
     def begin(self, delivery_id: str, body: str) -> None:
         """Keep the body of a delivery, so that every attempt sends the same."""
         with self.database.writing() as connection:
             connection.execute(update(deliveries).where(deliveries.c.id == delivery_id).values(body=body))
 
-    def end(self, due: Due, now: float, *, status: int | None, error: str | None, first_wait: float) -> None:
-        """Record an attempt: without an `error` it arrived, else it is made again later, or given up."""
+    def end(
+        self, due: Due, now: float | None = None, *, status: int | None, error: str | None, first_wait: float
+    ) -> bool:
+        """Record an attempt, and return whether it counts: without an `error` it arrived, else it is made again later.
+
+        An attempt that failed counts only while the lease lasts: another server may have delivered the message since.
+        """
+        d = deliveries.c
         attempts = due.attempts + 1
         again = error is not None and attempts < MOST_ATTEMPTS
-        values = {
-            "attempts": attempts,
-            "status": status,
-            "error": error,
-            "delivered_at": None if error is not None else now,
-            "next_at": now + first_wait * 2.0**due.attempts if again else None,
-        }
+        conditions = [d.delivered_at.is_(None)]
+        if error is not None:
+            conditions += [d.attempts == due.attempts, d.next_at == due.lease_until]
         with self.database.writing() as connection:
-            connection.execute(update(deliveries).where(deliveries.c.id == due.id).values(values))
+            time_now = now_in(connection) if now is None else now
+            values = {
+                "attempts": attempts,
+                "status": status,
+                "error": error,
+                "delivered_at": None if error is not None else time_now,
+                "next_at": time_now + first_wait * 2.0**due.attempts if again else None,
+            }
+            return connection.execute(update(deliveries).where(d.id == due.id, *conditions).values(values)).rowcount > 0
+
+
+UNREADABLE = "what is stored of it cannot be read"
+"""The error of a delivery whose row has values that vivavoce does not write."""
+
+
+def _due(row: AnyRow) -> Due | None:
+    """Return a delivery from its row, None where that cannot be read."""
+    try:
+        return _DUE.validate_python({**values_of(row), "about": json.loads(row.about)})
+    except (ValueError, TypeError):
+        return None
+
+
+def _delivery(row: AnyRow) -> Delivery:
+    """Return a delivery for a list; one that cannot be read has nothing but its ids and an error."""
+    try:
+        return Delivery.model_validate(values_of(row))
+    except ValidationError:
+        event = row.event if row.event in EVENTS else EVENTS[0]
+        return Delivery(
+            id=str(row.id), webhook_id=row.webhook_id, event=event, created_at=0.0, attempts=0, error=UNREADABLE
+        )
 
 
 def key_of(secret: str) -> bytes:
@@ -216,5 +281,9 @@ def key_of(secret: str) -> bytes:
 
 
 def _webhook(row: AnyRow) -> Webhook:
-    values = {**values_of(row), "events": json.loads(row.events)}
-    return Webhook.model_validate({name: values[name] for name in Webhook.model_fields})
+    """Return a webhook from its row; one that cannot be read has no events."""
+    values = {**values_of(row), "events": _events_of(row.events)}
+    try:
+        return Webhook.model_validate({name: values[name] for name in Webhook.model_fields})
+    except ValidationError:
+        return Webhook(id=str(row.id), url=UNREADABLE, events=[], author="", created_at=0.0)

@@ -6,9 +6,11 @@ import asyncio
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,14 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, Usage, failed, skipped
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.store.database import schema
+from vivavoce.store.database import schema, upgrade
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import for_writing, on_postgresql, reach
 from vivavoce.store.database.migrations import Step, released_steps, run_steps, steps_after, steps_before_release
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.database.sqlite import use_wal
 from vivavoce.store.database.upgrade import OlderSchema
+from vivavoce.store.maintenance.maintenance import restore_store
 from vivavoce.store.maintenance.migration import StoreInUse, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
@@ -184,6 +187,61 @@ def test_released_steps_from_nothing_give_the_tables_of_a_new_store(address: str
     make_by(other_address, released_steps())
     Store.open(address).close()
     assert definitions(other_address) == definitions(address)
+
+
+HOSTILE = {
+    "trigger": ["CREATE TRIGGER extra AFTER INSERT ON scores BEGIN UPDATE scores SET value = 1.0; END"],
+    "view": ["ALTER TABLE gradings RENAME TO moved", "CREATE VIEW gradings AS SELECT * FROM moved"],
+    "other view": ["CREATE VIEW extra AS SELECT * FROM runs"],
+    "generated column": ["ALTER TABLE runs ADD COLUMN extra GENERATED ALWAYS AS (1)"],
+    "index": ["CREATE INDEX extra ON runs (length(printf('%.*c', 9, 'x')))"],
+    "virtual table": ["CREATE VIRTUAL TABLE extra USING fts5(x)"],
+    "words": ["DROP TABLE passage_words", "CREATE VIRTUAL TABLE passage_words USING fts5(words, run)"],
+    "other case": ["DROP TABLE tokens", "CREATE TABLE TOKENS (id, role AS ('admin'))"],
+}
+"""Definitions that run, or change what is read and written, wherever their store is opened."""
+
+
+@pytest.mark.parametrize("statements", HOSTILE.values(), ids=HOSTILE)
+def test_a_file_with_definitions_of_another_program_is_refused(tmp_path: Path, statements: list[str]) -> None:
+    path = tmp_path / "vivavoce.db"
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    with pytest.raises(StoreError, match="is not as vivavoce creates it"):
+        Store.open(path)
+    with pytest.raises(StoreError, match="is not as vivavoce creates it"):
+        restore_store(path, str(tmp_path / "new.db"))
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_an_older_file_with_a_trigger_is_not_upgraded(tmp_path: Path) -> None:
+    path = tmp_path / "vivavoce.db"
+    as_made_before(str(path), EVERY_VERSION[-1])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TRIGGER extra AFTER UPDATE ON runs BEGIN DELETE FROM runs; END")
+    with pytest.raises(StoreError, match="trigger 'extra' is not as vivavoce creates it"):
+        migrate_store(str(path))
+
+
+def test_a_file_may_have_tables_of_other_names_and_lack_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "vivavoce.db"
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE extra (x)")
+        connection.execute("DROP INDEX runs_by_time")
+        connection.execute("ANALYZE")
+    with Store.open(path) as store:
+        assert store.runs() == []
+
+
+def test_the_definitions_of_a_new_file_need_no_second_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "vivavoce.db"
+    Store.open(path).close()
+    monkeypatch.setattr(upgrade, "_known_definitions", lambda: pytest.fail("the digest is not that of a new file"))
+    Store.open(path).close()
 
 
 @pytest.mark.parametrize("version", EVERY_VERSION)
@@ -503,6 +561,19 @@ def test_a_store_that_another_process_has_open_is_not_migrated(address: str) -> 
     plan = migration_plan(address)
     assert (plan.version, plan.steps) == (schema.HEAD, ())
     Store.open(address, create=False).close()
+
+
+@pytest.mark.parametrize("option", ["application_name=mine", f"application_name={'x' * 70}"])
+def test_a_connection_of_another_name_is_seen_before_a_migration(database: str, option: str) -> None:
+    as_made_before(database, "0013")
+    named = f"{database}{'&' if '?' in database else '?'}{option}"
+    other = subprocess.Popen([sys.executable, "-c", HOLD, named], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"open\n"
+    with pytest.raises(StoreInUse):
+        migrate_store(database)
+    other.communicate()
+    migrate_store(named)
 
 
 def execute(address: str, statement: str) -> None:

@@ -55,7 +55,7 @@ from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.runs.naming import keys_of, no_conversation
 from vivavoce.store.runs.reading import all_dead_runs, with_current_status
-from vivavoce.store.runs.rows import RANK, SampleStatus, run_of, score_of, turn_of
+from vivavoce.store.runs.rows import RANK, SampleStatus, runs_of, score_of, turn_of
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ class Browse:
         """Return the runs that repeat a part of a run or go on from its conversations, the oldest first."""
         query = select(runs).where(runs.c.partial_of == run_id).order_by(runs.c.started_at, runs.c.id)
         with self.database.connected() as connection:
-            found = [run_of(row) for row in connection.execute(query)]
+            found = runs_of(connection.execute(query))
         return with_current_status(self.database, found)
 
     def held(self, run_id: str) -> int:

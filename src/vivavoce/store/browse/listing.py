@@ -16,7 +16,7 @@ from vivavoce.records.label import Comment, Label
 from vivavoce.records.run import Status, Verdict, failing_grader
 from vivavoce.records.score import Failure, Score, State, Usage, shorten, total
 from vivavoce.records.trajectory import Turn
-from vivavoce.store.database.database import AnyRow, values_of
+from vivavoce.store.database.database import AnyRow, check_times, is_time, values_of
 from vivavoce.store.runs.rows import SampleStatus, failure_of_text, measured_in, split_tags
 
 
@@ -251,7 +251,26 @@ TITLE = 120
 
 
 def run_entry(run: AnyRow, grading: AnyRow | None, comments: int = 0) -> RunEntry:
-    """Return a run with the figures of one of its gradings, and with how many `comments` it has."""
+    """Return a run with the figures of one of its gradings, and with how many `comments` it has.
+
+    One that cannot be read has nothing but its id and a title that says so.
+    """
+    try:
+        return _readable_entry(run, grading, comments)
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        suite = run.suite if isinstance(run.suite, str) else ""
+        started_at = run.started_at if is_time(run.started_at) else 0.0
+        return RunEntry(
+            id=str(run.id), suite=suite, status="interrupted", started_at=started_at, version="", title=UNREADABLE
+        )
+
+
+UNREADABLE = "unreadable: its row in the store has a wrong value"
+"""The title of a run that cannot be read."""
+
+
+def _readable_entry(run: AnyRow, grading: AnyRow | None, comments: int) -> RunEntry:
+    check_times(run.started_at, run.finished_at)
     options: dict[str, Any] = json.loads(run.options)
     known: dict[str, Any] = {**values_of(run), "tags": split_tags(run.tags), "comments": comments}
     known |= {name: options.get(name) for name in ("revision", "planned")}

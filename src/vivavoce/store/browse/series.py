@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,10 +14,10 @@ from sqlalchemy import Connection, Select, func, select, tuple_
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.store.browse.filter import encode_cursor, read_place
-from vivavoce.store.database.database import AnyRow, Database
+from vivavoce.store.database.database import AnyRow, Database, UnreadableRow
 from vivavoce.store.database.schema import gradings, runs
 from vivavoce.store.runs.reading import with_current_status
-from vivavoce.store.runs.rows import grading_of, run_of
+from vivavoce.store.runs.rows import grading_of, runs_of
 
 OFFERED = 20
 """Suites that an error considers."""
@@ -123,8 +124,12 @@ class AllSeries:
         complete_last = query.order_by(g.finished_at.is_not(None), g.created_at, g.id)
         newest = {row.run_id: row for row in connection.execute(complete_last)}
         parse = cache(json.loads)  # runs of a suite mostly share their texts
-        records = with_current_status(self.database, [run_of(row, parse) for row in rows])
-        return [Graded(run, grading_of(scores, parse) if (scores := newest.get(run.id)) else None) for run in records]
+        records = with_current_status(self.database, runs_of(rows, parse))
+        graded: list[Graded] = []
+        for run in records:
+            with suppress(UnreadableRow):  # lists of runs show it as unreadable
+                graded.append(Graded(run, grading_of(scores, parse) if (scores := newest.get(run.id)) else None))
+        return graded
 
 
 def _newest(suites: Sequence[str], length: int) -> Select[Any]:

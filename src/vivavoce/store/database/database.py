@@ -319,3 +319,27 @@ def _stream(connection: Connection, table: Table, columns: Columns, rows: Sequen
 def _statement(table: Table, columns: Columns, dialect: Dialect, once: bool) -> str:
     statement = str(insert(table).inline().values(dict.fromkeys(columns)).compile(dialect=dialect))
     return f"{statement} ON CONFLICT DO NOTHING" if once else statement
+
+
+_LAST_TIME = 253_402_214_400.0
+"""The last day of the year 9999, in seconds since the epoch."""
+
+
+class UnreadableRow(StoreError):
+    """A row of the store has values that vivavoce does not write."""
+
+
+def is_time(value: object) -> bool:
+    """Return whether a value is seconds since the epoch that a calendar can show."""
+    return isinstance(value, int | float) and 0 <= value < _LAST_TIME
+
+
+def check_times(*values: object) -> None:
+    """Check that values are times, or None.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for value in values:
+        if value is not None and not is_time(value):
+            raise ValueError(f"{value!r} is not a time")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LOCK_WAIT = 30
 """Seconds to wait for a row that another writer holds, and for a server to answer."""
 
+PROGRAM = "vivavoce"
+"""How the name of each of our connections begins; an address may add a name of its own."""
+
 SCHEMA_LOCK = 8_461_203_307_556_801
 """The advisory lock under which the tables are made and changed; any number that other programs do not use."""
 
@@ -66,11 +69,11 @@ def connect_to(url: URL) -> Engine:
     arguments["prepare_threshold"] = None  # a plan for any words is a bad one for those that are everywhere
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = str(LOCK_WAIT)
-    if "application_name" not in url.query:
-        arguments["application_name"] = "vivavoce"
+    own_name = " ".join(url.normalized_query.get("application_name", ()))
+    arguments["application_name"] = f"{PROGRAM} {own_name}".rstrip()
     try:
         return create_engine(
-            url.difference_update_query(["options"]),
+            url.difference_update_query(["options", "application_name"]),
             connect_args=arguments,
             isolation_level="REPEATABLE READ",
             paramstyle="format",

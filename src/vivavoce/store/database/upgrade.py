@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import sqlite3
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,7 @@ def schema_version(connection: Connection, place: str) -> str | None:
 
     Raises:
         UsageError: the database belongs to another program.
-        StoreError: the database belongs to a newer vivavoce.
+        StoreError: the database belongs to a newer vivavoce, or a file contains what vivavoce does not create.
     """
     names = _tables(connection)
     if not names:
@@ -80,7 +82,67 @@ def schema_version(connection: Connection, place: str) -> str | None:
         raise UsageError(f"{place} is a database of another program, not a store; name another database")
     if version > HEAD:
         raise newer(place, version)
+    if not on_postgresql(connection):
+        _check_definitions(connection, place, version)
     return version
+
+
+_DEFINITIONS = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+_DIGEST = "ae588b137c6fc56d5ab3e98c7551f4424d46648f19675321a49a3d5236e0e7b8"
+"""The SHA-256 of the definitions of a new file, which saves compiling them to compare each."""
+
+
+def _check_definitions(connection: Connection, place: str, version: str) -> None:
+    """Check that a file defines only what vivavoce creates, and tables of other names, which nothing here reads.
+
+    Triggers, views, generated columns and checks of another file would run in each of our reads and writes.
+
+    Raises:
+        StoreError: it defines something else.
+    """
+    rows = [(kind, name, _one_line(sql)) for kind, name, sql in connection.execute(text(_DEFINITIONS)).all()]
+    definitions = "\n".join(sql for _, _, sql in rows)
+    if hashlib.sha256(definitions.encode("utf-8", "surrogateescape")).hexdigest() == _DIGEST:
+        return
+    known = _known_definitions()
+    for kind, name, sql in rows:
+        if sql in known or _is_other_table(name, sql):
+            continue
+        if version != HEAD and _is_older_definition(sql):  # compared once it is upgraded
+            continue
+        raise StoreError(
+            f"{place}: {kind} '{name}' is not as vivavoce creates it, and may change or block what is read and "
+            "written; use a store that no other program has changed"
+        )
+
+
+def _one_line(sql: str) -> str:
+    return " ".join(sql.split())
+
+
+@cache
+def _known_definitions() -> frozenset[str]:
+    """Return the definitions of a new file."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in (*_statements("sqlite"), _VERSION_TABLE):
+            connection.execute(statement)
+        return frozenset(_one_line(sql) for _, _, sql in connection.execute(_DEFINITIONS))
+
+
+def _is_other_table(name: str, sql: str) -> bool:
+    """Return whether this defines an ordinary table of a name that no table of ours has."""
+    table = re.match(r"CREATE TABLE [\"'`\[]?(\w+)", sql)
+    return table is not None and table[1] == name and not _is_ours(name)
+
+
+def _is_ours(name: str) -> bool:
+    """Return whether SQLite takes this for the name of a table of ours."""
+    return name.lower() in {*schema.metadata.tables, "alembic_version"} or name.lower().startswith("passage_words")
+
+
+def _is_older_definition(sql: str) -> bool:
+    """Return whether this defines an ordinary table or index, or the table of words for search."""
+    return re.match(r"CREATE (TABLE|(UNIQUE )?INDEX|VIRTUAL TABLE passage_words USING fts5)\b", sql) is not None
 
 
 def newer(place: str, version: str) -> StoreError:
@@ -98,11 +160,14 @@ def _tables(connection: Connection) -> set[str]:
     return set(connection.execute(text(query)).scalars())
 
 
+_VERSION_TABLE = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
+
+
 def make_tables(connection: Connection) -> None:
     """Make the tables of a new database as the steps would, without the half second that alembic takes."""
     for statement in _statements(connection.engine.url.drivername):
         connection.exec_driver_sql(statement)
-    connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+    connection.execute(text(_VERSION_TABLE))
     connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 

@@ -58,6 +58,9 @@ from vivavoce.store.watches import copy_watches
 if TYPE_CHECKING:
     from vivavoce.store.store import Store
 
+RESTORED = "the store was restored from a backup; to continue, resume the run or submit the job again"
+"""The detail of a job that was open in a backup."""
+
 
 _SIZE = text("SELECT pg_total_relation_size(to_regclass(:name))")
 
@@ -329,8 +332,11 @@ def check_backup(source: Path) -> str:
     return version
 
 
-def restore_store(source: Path, address: str) -> None:
+def restore_store(source: Path, address: str) -> int:
     """Replace the content of a store by that of a backup, completely or not at all.
+
+    Jobs that were open when the backup was made are interrupted, so that no server starts them unasked; return how many
+    these are.
 
     Raises:
         UsageError: the store is a database of PostgreSQL, or the backup is not a store.
@@ -351,14 +357,41 @@ def restore_store(source: Path, address: str) -> None:
     except OSError as error:
         raise StoreError(f"{path}: its folder cannot be created: {error.strerror}") from error
     is_new = not path.exists()
+    closed = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         with plain_errors(place):
-            _copy(source, path)
+            _copy(source, closed)
+            interrupted = _interrupt_jobs(closed)
+            _copy(closed, path)
     except BaseException:
         if is_new:
-            for ending in ("", "-wal", "-shm", "-journal"):
-                path.with_name(path.name + ending).unlink(missing_ok=True)
+            _remove(path)
         raise
+    finally:
+        _remove(closed)
+    return interrupted
+
+
+def _interrupt_jobs(path: Path) -> int:
+    """Close the open jobs of a file of any version, and return how many there were."""
+    values = {"status": "interrupted", "detail": RESTORED, "request": None, "owner": None, "holds": None}
+    with _open_file(path) as connection:
+        columns = {row[1] for row in connection.execute("PRAGMA table_info(jobs)")}
+        if not columns:  # an older vivavoce had no jobs
+            return 0
+        changes = {name: value for name, value in values.items() if name in columns}
+        assignments = ", ".join(f"{name} = ?" for name in changes)
+        cursor = connection.execute(
+            f"UPDATE jobs SET {assignments} WHERE status NOT IN ('finished', 'interrupted', 'failed')",
+            list(changes.values()),
+        )
+        connection.commit()
+        return cursor.rowcount
+
+
+def _remove(path: Path) -> None:
+    for ending in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 def _copy(source: Path, target: Path) -> None:

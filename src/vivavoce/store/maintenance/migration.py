@@ -19,7 +19,7 @@ from vivavoce.store.database.upgrade import changing_schema, schema_version
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
-AND (application_name = 'vivavoce' OR usename <> current_user)
+AND (starts_with(application_name, 'vivavoce') OR usename <> current_user)
 """
 """Connections of other processes; of those of another user, nobody may see the program."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
@@ -29,7 +31,7 @@ from vivavoce.records.score import (
     total,
 )
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.store.database.database import AnyRow, columns_of, values_of
+from vivavoce.store.database.database import AnyRow, UnreadableRow, check_times, columns_of, values_of
 from vivavoce.store.database.schema import json_text
 
 
@@ -460,16 +462,47 @@ Parse: TypeAlias = Callable[[str], Any]
 
 
 def run_of(row: AnyRow, parse: Parse = json.loads) -> Run:
-    """Return a row of `runs` as a record; `parse` may keep the texts that runs of a suite share."""
-    texts = {"spec": parse(row.spec), "options": parse(row.options), "tags": split_tags(row.tags)}
-    return Run.model_validate({**values_of(row), **texts})
+    """Return a row of `runs` as a record; `parse` may keep the texts that runs of a suite share.
+
+    Raises:
+        UnreadableRow: it has values that vivavoce does not write.
+    """
+    with _readable(f"run {row.id}"):
+        check_times(row.started_at, row.finished_at)
+        texts = {"spec": parse(row.spec), "options": parse(row.options), "tags": split_tags(row.tags)}
+        return Run.model_validate({**values_of(row), **texts})
+
+
+def runs_of(rows: Iterable[AnyRow], parse: Parse = json.loads) -> list[Run]:
+    """Return the rows of `runs` that can be read; lists of entries show the others as unreadable."""
+    records: list[Run] = []
+    for row in rows:
+        with suppress(UnreadableRow):
+            records.append(run_of(row, parse))
+    return records
+
+
+@contextmanager
+def _readable(what: str) -> Generator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        causes = error.errors() if isinstance(error, ValidationError) else []
+        wrong = ", ".join(".".join(map(str, cause["loc"])) for cause in causes) or str(error)
+        raise UnreadableRow(f"{what} cannot be read: its row in the store has a wrong value: {wrong}") from error
 
 
 def grading_of(row: AnyRow, parse: Parse = json.loads) -> Grading:
-    """Return a row of `gradings` as a record; `parse` may keep the texts that gradings share."""
-    held = {name: getattr(row, name) for name in ("spec", "fingerprints", "summary")}
-    texts = {name: None if text is None else parse(text) for name, text in held.items()}
-    return Grading.model_validate({**values_of(row), **texts, "passed_added": bool(row.passed_added)})
+    """Return a row of `gradings` as a record; `parse` may keep the texts that gradings share.
+
+    Raises:
+        UnreadableRow: it has values that vivavoce does not write.
+    """
+    with _readable(f"grading {row.id}"):
+        check_times(row.created_at, row.finished_at)
+        cells = {name: getattr(row, name) for name in ("spec", "fingerprints", "summary")}
+        texts = {name: None if text is None else parse(text) for name, text in cells.items()}
+        return Grading.model_validate({**values_of(row), **texts, "passed_added": bool(row.passed_added)})
 
 
 def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
