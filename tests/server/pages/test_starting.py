@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 import pytest
 from anyio import to_thread
+from fastapi import Request
 
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.process_route import RequestProcesses
-from vivavoce.server.users import User
+from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 
 from ..api.test_jobs import ended
@@ -125,9 +126,9 @@ def test_hostile_texts_stay_texts(url: str, text: str) -> None:
 def test_forms_wait_for_a_place_of_their_user(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[str] = []
 
-    async def run(processes: RequestProcesses, user: User, work: Callable[[], Any]) -> Any:
+    async def run(processes: RequestProcesses, request: Request, work: Callable[[], Any]) -> Any:
         del processes
-        waited.append(user.name)
+        waited.append(user_of(request).name)
         return await to_thread.run_sync(work)
 
     monkeypatch.setattr(RequestProcesses, "run", run)
