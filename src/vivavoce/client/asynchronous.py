@@ -28,7 +28,7 @@ from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.comparison.comparison import Comparison
-from vivavoce.server.job_record import JobEvent, JobRecord, Kind
+from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.replies import (
     CapturedRow,
     CountedSamples,
@@ -51,6 +51,7 @@ from vivavoce.store.browse.listing import (
     ScorePage,
     TurnPage,
 )
+from vivavoce.store.jobs import Kind
 from vivavoce.store.search.search import Kind as SearchKind
 from vivavoce.validation import shows_options
 from vivavoce.wire.session import open_session

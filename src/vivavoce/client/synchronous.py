@@ -24,10 +24,11 @@ from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.comparison.comparison import Comparison
-from vivavoce.server.job_record import JobEvent, JobRecord, Kind
+from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.replies import CapturedRow, Health, MetricLine, RunReport, SearchHit
 from vivavoce.store.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
+from vivavoce.store.jobs import Kind
 from vivavoce.store.search.search import Kind as SearchKind
 from vivavoce.validation import shows_options
 

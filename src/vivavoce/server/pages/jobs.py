@@ -15,7 +15,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.run import gates_of, metrics, scale_of
 from vivavoce.report.text import day
 from vivavoce.server.job import Job
-from vivavoce.server.job_record import JobRecord, JobStatus, Kind
+from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import ResumeJob
 from vivavoce.server.jobs import DistantJob, Jobs
 from vivavoce.server.pages.forms import Form, form_key
@@ -25,6 +25,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.users import user_of
+from vivavoce.store.jobs import JobStatus, Kind
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
