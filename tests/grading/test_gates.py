@@ -151,7 +151,7 @@ def trials(**samples: str) -> Scores:
         (
             trials(a="yyyyy", b="yyy"),
             "inconclusive",
-            "1 sample of fewer than 4 trials, which the gate needs: b (3 of 3)",
+            "1 sample with fewer than the 4 trials that the gate needs: b (3 of 3)",
         ),
         (trials(a="eeeee"), "inconclusive", "nothing was scored (5 errors)"),
     ],

@@ -141,7 +141,7 @@ def test_only_drawn_labels_count(store: Store) -> None:
     found = reported(store, drawn=lambda n: 1.0 if n % 2 else None)
     assert found.labels == 100
     assert found.why is not None
-    assert found.why.startswith("people fail every conversation to choose by")
+    assert found.why.startswith("people fail every conversation used to choose thresholds")
     assert found.notes[0] == "100 labels of conversations that were not randomly sampled: not in any figure"
 
 

@@ -182,7 +182,7 @@ async def test_an_endpoint_that_is_down_ends_the_search_and_is_never_a_failure(s
     assert (found.answer, found.turn) == ("unknown", None)
     assert 5 <= found.spent <= 9
     assert (sum(one.errors for one in found.places), sum(one.scored for one in found.places)) == (found.spent, 0)
-    assert "ended with an error and count nowhere" in " ".join(found.finding)
+    assert "ended with an error and are not counted" in " ".join(found.finding)
 
 
 KEEPS = """

@@ -125,7 +125,7 @@ def test_the_agreement_between_people_is_told(viva: Viva, tmp_path: Path) -> Non
             said = {"sample_id": name, "target": "bot", "trial": 0, "grader": "goal", "author": "Bo"}
             store.labels.set("run-1", Label.model_validate({**said, "verdict": "pass", "created_at": 1.0}))
     told = viva("labels", "agreement", "--grader", "goal", "--store", "x.db").stdout
-    assert "2 people: 1 of 2 labelled alike\nKrippendorff's α 0.000" in told
+    assert "2 people: 1 of 2 with the same label\nKrippendorff's α 0.000" in told
     assert "Cohen's κ 0.000" in told
     assert "people differ  two  Bo says pass, Ida says fail" in told
     people = json.loads(viva("labels", "agreement", "--grader", "goal", "--json", "--store", "x.db").stdout)["people"]

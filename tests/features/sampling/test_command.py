@@ -51,8 +51,8 @@ def test_without_a_run_the_worst_case_is_said_and_nothing_is_made(viva: Viva) ->
     result = viva("plan", "suite.yaml", "--detect", "0.05")
     assert result.returncode == 0
     assert "no earlier run to learn from: this is the worst case" in result.stdout
-    assert "the suite has 40 samples × 1 trial: it shows a change of " in result.stdout
-    assert "for 0.05 it takes more samples; no number of trials would do" in result.stdout
+    assert "the suite has 40 samples × 1 trial: it detects a change of " in result.stdout
+    assert "0.05 needs more samples; more trials cannot replace them" in result.stdout
     assert not Path(".vivavoce").exists()
 
 
@@ -73,7 +73,7 @@ def test_a_run_of_one_trial_cannot_say_how_trials_vary(viva: Viva) -> None:
     viva("run", "suite.yaml")
     found = planned(viva, "--detect", "0.2")
     assert (found["based_on"]["measured"], found["based_on"]["between"]) == (False, None)
-    assert "has one trial of each sample" in viva("plan", "suite.yaml", "--detect", "0.2").stdout
+    assert "has one trial per sample" in viva("plan", "suite.yaml", "--detect", "0.2").stdout
 
 
 @pytest.mark.parametrize(
