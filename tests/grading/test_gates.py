@@ -142,10 +142,10 @@ def trials(**samples: str) -> Scores:
 @pytest.mark.parametrize(
     ("found", "verdict", "words"),
     [
-        (trials(a="yyyyy", b="yynyy"), "pass", "all 2 do"),
+        (trials(a="yyyyy", b="yynyy"), "pass", "all 2 did"),
         (trials(a="yyyyy", b="ynnyy"), "fail", "1 of 2 did not: b (3 of 5)"),
         (trials(a="yyyyy", b="yyyee"), "inconclusive", "errors could change the result of 1 of 2: b (3 of 5)"),
-        (trials(a="yyyye", b="yyyyy"), "pass", "all 2 do"),
+        (trials(a="yyyye", b="yyyyy"), "pass", "all 2 did"),
         (trials(a="yyeee", b="nnyyy"), "fail", "1 of 2 did not: b (3 of 5)"),
         (trials(a="yyyyy", b="ynnee"), "fail", "1 of 2 did not: b (1 of 5)"),
         (

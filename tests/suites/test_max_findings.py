@@ -96,7 +96,7 @@ def ran(replies: list[str], written: str, driver: str = "replay", **options: Any
 CASES: dict[str, tuple[list[str], str, str, str]] = {
     "none allowed": ([LIE, TRUTH], "false_statement: 0", "fail", "1 false statement in r0; allowed: 0"),
     "one allowed": ([LIE, TRUTH], "false_statement: 1", "pass", ""),
-    "two of one allowed": ([LIE, LIE], "false_statement: 1", "fail", "2 false statements in r0, r1; at most 1 may"),
+    "two of one allowed": ([LIE, LIE], "false_statement: 1", "fail", "2 false statements in r0, r1; allowed: 1"),
     "nothing found": ([TRUTH], "false_statement: 0, broken_rule: 0", "pass", ""),
     "the other kind": ([LIE], "broken_rule: 0", "pass", ""),
     "a rule of the policy": ([f"{TRUTH} unasked"], "broken_rule: 0", "fail", "1 broken rule in r0; allowed: 0"),

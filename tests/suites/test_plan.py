@@ -97,8 +97,8 @@ def test_trials_end_when_the_gate_is_decided_and_every_reader_has_that_interval(
     assert (reason.low, reason.high) == (said.pass_low, said.pass_high)
     assert f"{100 * said.pass_low:.4g}% to " in explained(result.summary)[0]
     told = (
-        f"{found.spent} of 1,000 conversations were enough to decide the gate; intervals hold at any time, "
-        "and are of these samples, not of others like them"
+        f"{found.spent} of 1,000 conversations were enough to decide the gate; intervals are valid at any "
+        "time, for these samples only"
     )
     assert detail_lines(result.summary)[0] == f"trials: {told}"
     with Store.open(settings().store) as store:

@@ -112,7 +112,7 @@ def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
         ([], "no corrected rate: no conversation has a label"),
         ([True] * 3, "people pass every sampled conversation"),
         ([False] * 3, "people fail every sampled conversation"),
-        ([True, False, True], "3 labels show only the largest differences"),
+        ([True, False, True], "3 labels show only large differences"),
         ([True, False, True], "the judge passes everything: its pass rate has no information"),
     ],
 )
@@ -136,7 +136,7 @@ def test_people_who_differ_are_left_out_until_somebody_decides(store: Store) -> 
 
 def test_labels_in_sight_of_the_answer_are_told(store: Store) -> None:
     labelled(store, blind=False)
-    assert any("60 drawn labels given with the judge's answer visible" in line for line in report(store).notes)
+    assert any("60 drawn labels made while the judge's answer was visible" in line for line in report(store).notes)
 
 
 def test_a_label_for_every_conversation_was_not_chosen(store: Store) -> None:

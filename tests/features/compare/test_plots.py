@@ -100,8 +100,8 @@ def test_a_grader_that_changed_gets_no_headline() -> None:
         "Not comparable",
     )
     assert finding(target(changed), changed) == (
-        "goal changed between the two runs, so a difference tells nothing about the target until both runs "
-        "are graded in the same way."
+        "goal changed between the two runs, so differences may come from the grader. "
+        "Grade both runs in the same way first."
     )
     same = grader("tone", -0.1, -0.2, -0.05)
     assert lead([changed, same], "goal") is same

@@ -208,7 +208,7 @@ async def test_a_target_with_a_memory_is_told_again_and_what_it_answers_otherwis
     found = await forked_from(store, f"{run.run.id}/a", turn=2, trials=4)
     (place,) = found.places
     assert (place.apart, place.failed) == (apart, 4 - apart)
-    assert ("counted apart" in " ".join(found.finding)) == bool(apart)
+    assert ("counted separately" in " ".join(found.finding)) == bool(apart)
     with pytest.raises(UsageError, match=r"bot\.reply keeps the conversation itself"):
         await forked_from(store, f"{run.run.id}/a", turn=1, assistant="no")
 

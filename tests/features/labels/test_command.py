@@ -84,7 +84,7 @@ def rated(viva: Viva, tmp_path: Path) -> None:
 def test_graders_are_compared_with_a_label_of_the_dataset(viva: Viva) -> None:
     told = viva("labels", "agreement", "--label", "answered", "--store", "x.db")
     assert (told.returncode, told.stderr) == (0, "")
-    assert "**`refusal` beside `labels.answered`**: 16 conversations compared" in told.stdout
+    assert "**`refusal` compared with `labels.answered`**: 16 conversations compared" in told.stdout
     assert "| accuracy | 16 | 0.938 | 0.717 … 0.989 | – | – |" in told.stdout
     assert "`repetition`" in told.stdout
     half = viva(
@@ -134,7 +134,7 @@ def test_the_agreement_between_people_is_told(viva: Viva, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("labelled")
 def test_where_people_differ_is_listed_with_what_was_decided(viva: Viva, tmp_path: Path) -> None:
-    assert "no two people say pass and fail" in viva("labels", "differing", "--store", "x.db").stderr
+    assert "no conversation or turn has both a pass and a fail" in viva("labels", "differing", "--store", "x.db").stderr
     said = {"sample_id": "two", "target": "bot", "trial": 0, "grader": "goal", "created_at": 2.0}
     with Store.open(str(tmp_path / "x.db")) as store:
         store.labels.set("run-1", Label.model_validate({**said, "author": "Olu", "verdict": "pass"}))
