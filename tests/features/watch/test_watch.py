@@ -478,8 +478,8 @@ async def test_two_receivers_of_a_store_say_that_they_do_not_join_turns(store: S
         finally:
             spool.close()
         if name == "ra":
-            assert not [line for line in said if "cannot join" in line]
-    assert [line.partition(":")[0] for line in said if "cannot join" in line] == [
+            assert not [line for line in said if "cannot combine" in line]
+    assert [line.partition(":")[0] for line in said if "cannot combine" in line] == [
         "conversation 'a' was also judged by the watch 'ra'"
     ]
     states = {row.name: (row.state["split"], row.state["split_with"]) for row in store.watches.all()}
