@@ -98,7 +98,7 @@ def start(page: Page, stage: Stage) -> None:
     page.goto(f"{stage.url}/jobs")
     page.get_by_role("link", name="Start a job").first.click()
     page.get_by_label("Suite").select_option("greetings.yaml")
-    page.get_by_role("button", name="Show it").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("group", name="greetings.yaml")).to_contain_text("max_concurrent")
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/jobs/job-*")
@@ -160,7 +160,7 @@ def test_a_run_is_cancelled_where_it_is_watched_and_goes_on(stage: Stage, page: 
     page.get_by_role("button", name="Cancel").click()
     stage.bot.let(2)
     expect(page.get_by_role("status")).to_have_text("This job is over: interrupted.")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     stage.bot.let(100)
     expect(page.get_by_role("status")).to_contain_text("finished, gate passed")
 

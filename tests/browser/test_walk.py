@@ -32,7 +32,7 @@ def office(tmp_path: Path) -> Iterator[str]:
 def start(page: Page, office: str, suite: str) -> None:
     page.goto(f"{office}/jobs/new")
     page.get_by_label("Suite").select_option(suite)
-    page.get_by_role("button", name="Show it").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("group", name=suite)).to_contain_text("asks_first")
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/jobs/job-*")

@@ -45,7 +45,7 @@ def test_it_is_not_wider_than_a_telephone(url: str, page: Page) -> None:
 def test_keys_and_dots_lead_to_what_failed_and_to_the_figures(url: str, page: Page) -> None:
     page.goto(f"{url}/runs/live-1")
     page.get_by_role("link", name="Watch", exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("live, watched")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Monitoring live")
     page.locator(".over a").first.click()
     expect(page.locator("tr:target")).to_have_count(1)
     page.goto(f"{url}/watch")

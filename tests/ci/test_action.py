@@ -163,7 +163,7 @@ def test_suites_with_like_and_hostile_paths_are_told_apart_and_run_once(runner: 
     stores = {path.name for path in (runner.folder / ".viva-ci" / "runs").glob("*.db")}
     assert stores == {f"{stem(path)}.db" for path in paths}
     assert [build.summary.count(f"`shop{number}`") > 0 for number in range(4)] == [True] * 4
-    assert build.log.count("see a conversation with") + build.log.count("see the worst with") == 4
+    assert build.log.count("show a conversation") + build.log.count("show the worst") == 4
     assert not (runner.folder / "owned").exists()
     (runner.folder / hostile).write_text(SUITE.format(name="shop").replace("dataset:", "dataest 5%:", 1))
     log = push(runner, suites="*.viva.yaml").log

@@ -66,7 +66,7 @@ def shown(text: str) -> list[str]:
 def test_a_part_of_the_baseline_is_undecided_and_so_is_a_changed_judge(viva: Viva) -> None:
     part = viva("run", "suite.yaml", "--quiet", "--baseline", "base.json", "--sample", "r1")
     assert part.returncode == 3
-    assert "the dataset differs: 6 samples of the earlier run only: r0, r2" in part.stdout
+    assert "the dataset differs: 6 samples only in the earlier run: r0, r2" in part.stdout
     Path("suite.yaml").write_text(SUITE.replace("function: contains", "function: contains, threshold: 0.5"))
     changed = viva("run", "suite.yaml", "--quiet", "--baseline", "base.json")
     assert (changed.returncode, "said: changed between the two gradings" in changed.stdout) == (3, True)

@@ -73,7 +73,7 @@ def test_a_run_leads_to_its_worst_sample(viva: Viva, tmp_path: Path) -> None:
     write(tmp_path, ["s0", "wrong", *("wrong" for _ in range(6))])
     for done in (viva("run", "suite.yaml"), viva("show")):
         assert "and 2 more\n" in done.stdout
-        command = done.stdout.splitlines()[-1].removeprefix("see the worst with: ").split()
+        command = done.stdout.splitlines()[-1].removeprefix("show the worst: ").split()
         assert command[-1] == "id-1"
         assert "does not contain 's'" in viva(*command[1:]).stdout
 
@@ -81,7 +81,7 @@ def test_a_run_leads_to_its_worst_sample(viva: Viva, tmp_path: Path) -> None:
 def test_a_run_in_another_store_leads_to_its_worst_sample_there(viva: Viva, tmp_path: Path) -> None:
     write(tmp_path, ["wrong"])
     done = viva("run", "suite.yaml", "--store", "exam.db")
-    command = done.stdout.splitlines()[-1].removeprefix("see the worst with: ").split()
+    command = done.stdout.splitlines()[-1].removeprefix("show the worst: ").split()
     assert viva(*command[1:]).returncode == 0
 
 

@@ -103,7 +103,7 @@ def test_a_tool_is_called_for_real_where_it_is_named(viva: Viva) -> None:
     ran = viva("run", "hasty.yaml", "-q", "--recording", "calls.jsonl", "--live", "refund")
     assert ran.returncode == 0
     assert "calls of tools: 2 answered from the recording, 2 answered live" in ran.stdout
-    assert "other calls of tools: 1 (row-2, turn 2: refund(" in ran.stdout
+    assert "different tool calls: 1 (row-2, turn 2: refund(" in ran.stdout
     assert "pass · expect: every conversation must pass; all 2 do" in ran.stdout, "the state is that of the live tools"
 
 

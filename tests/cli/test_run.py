@@ -87,7 +87,7 @@ def test_only_what_failed_is_run_again_and_the_new_run_is_partial(viva: Viva, fo
     assert again.returncode == 0
     assert asked(folder) == ["Germany?", "Norway?"]
     whole, partial = run_named(first.stderr), run_named(again.stderr)
-    assert f"partial: it repeats a part of {whole}" in again.stdout
+    assert f"partial: reruns part of {whole}" in again.stdout
     with Store.open(settings().store) as store:
         assert store.run("latest").partial_of == whole
         assert store.run("latest", whole=True).id == whole
@@ -98,7 +98,7 @@ def test_only_what_failed_is_run_again_and_the_new_run_is_partial(viva: Viva, fo
     assert "finished, partial" in viva("runs").stdout
     assert viva("compare").returncode == 2
     assert viva("compare", whole, partial).returncode == 0
-    assert f"partial: it repeats a part of {whole}" in viva("show").stdout
+    assert f"partial: reruns part of {whole}" in viva("show").stdout
     for form in ("markdown", "github", "junit", "html", "json"):
         done = viva("export", partial, "--format", form)
         assert "partial" in done.stdout
@@ -161,7 +161,7 @@ def test_a_dry_run_has_no_table(viva: Viva, folder: Path) -> None:
 def test_a_summary_with_errors_ends_with_the_command_that_tries_them_again(viva: Viva, folder: Path) -> None:
     def last_command(text: str) -> list[str]:
         said = text.rstrip().splitlines()[-1]
-        assert said.startswith("try 1 conversation with an error again: viva run --resume capitals-")
+        assert said.startswith("retry 1 conversation with an error: viva run --resume capitals-")
         return said.partition(": viva ")[2].split()
 
     done = viva("run", "suite.yaml", "--store", "here.db")
@@ -268,15 +268,15 @@ def test_only_what_changed_is_run_again(watching: Watching, folder: Path) -> Non
     write_rows(folder, [ROWS[0], {**ROWS[1], "ground_truth": "Bonn"}, ROWS[2]])
     watching("d.jsonl changed")
     assert "partial: it repeats" in watching("FAIL")
-    watching("see the worst with")
+    watching("show the worst")
     assert asked(folder) == ["Germany?"]
     (folder / "suite.yaml").write_text(SUITE.replace("0.9", "0.5"))
     watching("PASS")
-    watching("see the worst with")
+    watching("show the worst")
     assert asked(folder) == []
     (folder / "bot.py").write_text(BOT.replace("Bonn", "Berlin") + "\n# changed\n")
     assert "partial" not in watching("PASS")
-    watching("see the worst with")
+    watching("show the worst")
     assert len(asked(folder)) == 3
 
 

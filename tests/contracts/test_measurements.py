@@ -248,7 +248,7 @@ def test_several_comparisons_say_so_for_each_run(both: tuple[Store, Grading, Gra
     for text in (capture.get(), markdown_several(found)):
         assert "response_length measures: mean 3 before, 4 after (+1, n 3)" in text
         assert "only measured" in text
-    assert several_finding(found) == "B was only measured, on 3 samples."
+    assert several_finding(found) == "B has no threshold; measured on 3 samples."
 
 
 def test_a_trend_has_no_mean_of_it(both: tuple[Store, Grading, Grading]) -> None:

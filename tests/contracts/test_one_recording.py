@@ -149,12 +149,12 @@ def test_the_terminal_says_them(graded: GradedRun) -> None:
     lines = recorded_lines(summary)
     assert lines[0] == "as recorded: 1 of 3 conversations"
     assert lines[1] == (
-        "the same calls, another reply: 1 (words, turn 1: the reply is “May I refund it?”, "
+        "same calls, different reply: 1 (words, turn 1: the reply is “May I refund it?”, "
         "recorded is “Shall I refund it?”)"
     )
     assert lines[2].startswith("a call that is not in the recording: 1 (calls, turn 2: calls.jsonl has no result of ")
     assert lines[3] == (
-        "calls of tools: 5 answered from the recording, 1 not in it (calls, turn 2), 1 recorded and not made: "
+        "calls of tools: 5 answered from the recording, 1 not in it (calls, turn 2), 1 recorded but not made: "
         'refund({"order": "A-3"})'
     )
     assert lines[4] == (

@@ -41,7 +41,7 @@ from vivavoce.store.store import Store
 
 SPOILED = Failure(blame="tester", kind=TESTER_ERROR, message="it gave its facts away")
 BROKE = Failure(blame="tester", kind="format", message="its model answered no JSON")
-NET = "66.7% pass net of 2 tester errors; 40.0% if all had failed (raw), 80.0% if all had passed"
+NET = "66.7% pass net of 2 tester errors; 40.0% if all count as failed (raw), 80.0% if all count as passed"
 OUTCOMES = [
     *(outcome(name, {"exact": value}) for name, value in (("a", 1.0), ("b", 1.0), ("c", 0.0))),
     *(outcome(name, {"exact": failed(why, name="exact")}) for name, why in (("d", SPOILED), ("e", BROKE))),
@@ -142,8 +142,8 @@ def test_a_group_has_the_same_figures(kept: GradedRun, grader: str | None) -> No
         (90.0, None, "fail", "it is 66.67%"),
         (50.0, "40%", "pass", "it is 66.67%"),
         (60.0, "2", "inconclusive", "1 error could change the result"),
-        (50.0, "20%", "inconclusive", "the tester spoiled 2 of 6 conversations; at most 20% may be left out"),
-        (50.0, "0", "inconclusive", "the tester spoiled 2 of 6 conversations; none may be"),
+        (50.0, "20%", "inconclusive", "the tester spoiled 2 of 6 conversations; allowed: 20%"),
+        (50.0, "0", "inconclusive", "the tester spoiled 2 of 6 conversations; allowed: 0"),
     ],
 )
 def test_a_gate_passes_where_even_the_bounds_do_or_net_of_what_it_allows_the_tester(
@@ -169,5 +169,5 @@ def test_too_many_errors_say_how_many_are_of_the_tester(kept: GradedRun) -> None
     tallies = tally(kept.store.scores(kept.grading.id))
     found = summarise(tallies, attempts=6, failed=0, errors=3)
     assert [reason_text(reason) for reason in found.reasons] == [
-        "3 conversations ended with an error or a missing score, 2 of them because of the tester; none may"
+        "3 conversations ended with an error or a missing score, 2 of them because of the tester; allowed: 0"
     ]

@@ -142,16 +142,16 @@ def trials(**samples: str) -> Scores:
 @pytest.mark.parametrize(
     ("found", "verdict", "words"),
     [
-        (trials(a="yyyyy", b="yynyy"), "pass", "all 2 do"),
+        (trials(a="yyyyy", b="yynyy"), "pass", "all 2 did"),
         (trials(a="yyyyy", b="ynnyy"), "fail", "1 of 2 did not: b (3 of 5)"),
         (trials(a="yyyyy", b="yyyee"), "inconclusive", "errors could change the result of 1 of 2: b (3 of 5)"),
-        (trials(a="yyyye", b="yyyyy"), "pass", "all 2 do"),
+        (trials(a="yyyye", b="yyyyy"), "pass", "all 2 did"),
         (trials(a="yyeee", b="nnyyy"), "fail", "1 of 2 did not: b (3 of 5)"),
         (trials(a="yyyyy", b="ynnee"), "fail", "1 of 2 did not: b (1 of 5)"),
         (
             trials(a="yyyyy", b="yyy"),
             "inconclusive",
-            "1 sample of fewer than 4 trials, which the gate needs: b (3 of 3)",
+            "1 sample with fewer than the 4 trials that the gate needs: b (3 of 3)",
         ),
         (trials(a="eeeee"), "inconclusive", "nothing was scored (5 errors)"),
     ],

@@ -103,7 +103,7 @@ async def test_it_has_the_run_once_and_gives_its_conversations_back(server: str,
     result = await held(tmp_path)
     first, second = (result.publish("phoenix")[0] for _ in range(2))
     assert first.startswith("2 examples, 1 project, 2 traces, 3 span annotations, 3 trace annotations to Phoenix")
-    assert second.startswith("2 examples, 3 span annotations, 3 trace annotations, 1 project there already, 2 traces")
+    assert second.startswith("2 examples, 3 span annotations, 3 trace annotations, 1 project already exists, 2 traces")
 
     async with httpx.AsyncClient(base_url=server) as connection:
         client: Any = AsyncClient(http_client=connection)

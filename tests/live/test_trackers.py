@@ -64,7 +64,7 @@ def test_mlflow_holds_the_run_once(folder: Path) -> None:
     place = f"sqlite:///{folder}/mlflow.db"
     first, second = ask(RUN.format(tool="mlflow"), folder, MLFLOW_TRACKING_URI=place).splitlines()
     assert "metrics and the samples: run" in first
-    assert "are there already" in second
+    assert "already exist" in second
     assert second.endswith(", with 1 label")
     found: list[Any] = json.loads(ask(READ, folder, MLFLOW_TRACKING_URI=place))
     status, params, metrics, table, labels = found

@@ -846,7 +846,7 @@ async def test_the_terminal_says_whether_an_attack_was_given_and_who_has_to_act(
     kept = await held(CASES["T7 a mention is not a recommendation, and the judge sees it"], tmp_path)
     assert "attack 0.00: not given" in kept.shown
     impossible = await held(CASES["T21 what the policy forbids is no refusal that the goal asks for"], tmp_path)
-    hint = "1 conversation cannot be decided as the suite is: correct it, then run again"
+    hint = "1 conversation cannot be graded with this suite; correct it, then run again"
     assert impossible.hint == hint
     contested = await held(CASES["T7 the judge contradicts itself twice"], tmp_path)
     assert contested.hint is not None

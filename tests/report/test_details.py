@@ -107,8 +107,8 @@ def test_a_target_without_any_score_is_not_passed_over_in_silence() -> None:
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [
-        ([A, rows("d", [None] * 9)], "right: no best target: only one has scores"),
-        ([rows("d", [None]), rows("e", [None])], "right: no best target: none has scores"),
+        ([A, rows("d", [None] * 9)], "right: no best target: only one target has scores"),
+        ([rows("d", [None]), rows("e", [None])], "right: no best target: no target has scores"),
         ([rows("d", [1.0]), rows("e", [0.0])], "right: no best target: a single common sample is not"),
         ([rows(name, [1.0] * 9) for name in "abcde"], "right: no best target: on the same samples b, c, d and 1 more"),
     ],
@@ -259,8 +259,8 @@ def test_differences_are_told_with_the_earliest_one() -> None:
     six = DifferentConversations(kind="reply", conversations=6, sample="a", trial=1, turn=0, what="the reply is “x”")
     one = DifferentConversations(kind="call", conversations=1, sample="b", trial=0, turn=2, what="line\nbreak")
     assert lines(counted(different=[six, one]))[1:] == [
-        "the same calls, another reply: 6 (the earliest: a#2, turn 1: the reply is “x”)",
-        "other calls of tools: 1 (b, turn 3: line break)",
+        "same calls, different reply: 6 (the earliest: a#2, turn 1: the reply is “x”)",
+        "different tool calls: 1 (b, turn 3: line break)",
     ]
 
 
@@ -268,7 +268,7 @@ def test_calls_are_told_by_who_answered_them() -> None:
     calls = CallsCovered(answered=1200, live=1, missed=2, unused=7, examples=["a()", "b()"])
     assert lines(counted(calls=calls, ended=["a, turn 2"]))[1] == (
         "calls of tools: 1,200 answered from the recording, 1 answered live, 2 not in it (a, turn 2; …), "
-        "7 recorded and not made: a(), b() and 5 more"
+        "7 recorded but not made: a(), b() and 5 more"
     )
 
 

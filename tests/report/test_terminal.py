@@ -29,18 +29,18 @@ def shown(found: Summary, worst: WorstSamples = NOTHING, width: int = 120, **mor
 
 
 def test_it_ends_with_the_command_that_shows_the_worst_sample() -> None:
-    assert shown(summary(), WorstSamples([LOW], 0))[-1] == "see the worst with: viva show support-1867a4 'too low#2'"
+    assert shown(summary(), WorstSamples([LOW], 0))[-1] == "show the worst: viva show support-1867a4 'too low#2'"
 
 
 def test_where_nothing_is_wrong_no_failure_is_hinted_at() -> None:
     lines = shown(summary())
-    assert lines[-1] == "see a conversation with: viva show support-1867a4 SAMPLE"
+    assert lines[-1] == "show a conversation: viva show support-1867a4 SAMPLE"
     assert "worst" not in "".join(lines)
 
 
 def test_the_command_finds_the_same_scores() -> None:
     lines = shown(summary(), WorstSamples([LOST], 0), options=["--store", "my exam.db"])
-    assert lines[-1] == "see the worst with: viva show --store 'my exam.db' support-1867a4 lost"
+    assert lines[-1] == "show the worst: viva show --store 'my exam.db' support-1867a4 lost"
 
 
 def test_a_sample_that_looks_like_an_option_is_none_in_the_command() -> None:
@@ -57,7 +57,7 @@ def test_a_failed_run_starts_with_what_failed_and_the_command_that_shows_it() ->
         "too low#2  0.25  exact: said Rome",
         "and 2 more",
         "",
-        "see the worst with: viva show support-1867a4 'too low#2'",
+        "show the worst: viva show support-1867a4 'too low#2'",
         "",
         lines[8],
     ]

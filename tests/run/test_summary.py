@@ -116,7 +116,7 @@ def test_without_a_gate_and_without_errors_there_is_nothing_to_decide() -> None:
 def test_an_error_without_a_gate_leaves_the_run_inconclusive() -> None:
     found = summary(("exact", 1.0), ("exact", None))
     assert (found.verdict, found.error_attempts) == ("inconclusive", 1)
-    assert explained(found) == ["inconclusive · 1 conversation ended with an error or a missing score; none may"]
+    assert explained(found) == ["inconclusive · 1 conversation ended with an error or a missing score; allowed: 0"]
 
 
 @pytest.mark.parametrize(

@@ -112,12 +112,12 @@ def test_a_reader_may_not(store: Store) -> None:
         }
         assert send("POST", url + ROW, b"{}", headers).status == 403
         page = get(f"{url}/runs/latest/samples/kind", headers)
-        assert (page.status, "Turn it into a dataset row" in page.text) == (200, False)
+        assert (page.status, "Create a dataset row" in page.text) == (200, False)
 
 
 def test_the_button_of_the_page_shows_the_row_to_copy(server: str, workspace: Path) -> None:
     page = get(f"{server}/runs/latest/samples/kind")
-    assert "Turn it into a dataset row" in page.text
+    assert "Create a dataset row" in page.text
     form = {**fields(page), "run": "latest", "sample": "kind", "trial": "1"}
     reply = submit(f"{server}/capture", form)
     assert reply.status == 200

@@ -94,12 +94,12 @@ def ran(replies: list[str], written: str, driver: str = "replay", **options: Any
 
 
 CASES: dict[str, tuple[list[str], str, str, str]] = {
-    "none allowed": ([LIE, TRUTH], "false_statement: 0", "fail", "1 false statement in r0; none may be there"),
+    "none allowed": ([LIE, TRUTH], "false_statement: 0", "fail", "1 false statement in r0; allowed: 0"),
     "one allowed": ([LIE, TRUTH], "false_statement: 1", "pass", ""),
-    "two of one allowed": ([LIE, LIE], "false_statement: 1", "fail", "2 false statements in r0, r1; at most 1 may"),
+    "two of one allowed": ([LIE, LIE], "false_statement: 1", "fail", "2 false statements in r0, r1; allowed: 1"),
     "nothing found": ([TRUTH], "false_statement: 0, broken_rule: 0", "pass", ""),
     "the other kind": ([LIE], "broken_rule: 0", "pass", ""),
-    "a rule of the policy": ([f"{TRUTH} unasked"], "broken_rule: 0", "fail", "1 broken rule in r0; none may be there"),
+    "a rule of the policy": ([f"{TRUTH} unasked"], "broken_rule: 0", "fail", "1 broken rule in r0; allowed: 0"),
     "an invented quote": ([f"{TRUTH} misheard"], "false_statement: 0", "pass", ""),
     "without a kind": ([f"{TRUTH} unsorted"], "false_statement: 0", "fail", "1 false statement in r0"),
     "no limit": ([LIE], "", "pass", ""),
@@ -110,7 +110,7 @@ CASES: dict[str, tuple[list[str], str, str, str]] = {
 def test_a_gate_limits_what_the_judge_of_a_goal_finds_besides_it(case: str) -> None:
     replies, limits, verdict, reason = CASES[case]
     result = ran(replies, gate(limits))
-    lines = [line for line in explained(result.summary) if "may be there" in line]
+    lines = [line for line in explained(result.summary) if "allowed: " in line]
     assert (result.summary.verdict, len(lines)) == (verdict, bool(reason))
     assert reason in "".join(lines)
     assert result.summary.grader("goal").mean == 1.0, "a finding changes no score"
@@ -130,7 +130,7 @@ def test_an_error_that_a_limit_allows_hides_none() -> None:
 @pytest.mark.parametrize("driver", ["replay", "penelope"])
 def test_every_report_says_it(driver: str) -> None:
     result = ran([LIE], gate("false_statement: 0"), driver)
-    sentence = "goal: 1 false statement in r0; none may be there"
+    sentence = "goal: 1 false statement in r0; allowed: 0"
     assert (result.exit_code, finding(result.summary, result.grading)) == (1, f"fails: {sentence}")
     assert list(breach_lines(result.summary)) == ["goal: 1 false statement"]
     reports = [io.StringIO(), io.StringIO(), io.StringIO()]
@@ -147,7 +147,7 @@ def test_every_report_says_it(driver: str) -> None:
     (reason,) = (reason for reason in data["reasons"] if reason["code"] == "breaches")
     assert (reason["text"], reason["missed"], reason["limit"]) == ("false_statement", 1, "0")
     assert data["graders"][0]["breaches"] == {"false_statement": 1}
-    with pytest.raises(AssertionError, match="none may be there"):
+    with pytest.raises(AssertionError, match="allowed: 0"):
         viva_assert(result)
 
 

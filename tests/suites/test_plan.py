@@ -97,8 +97,8 @@ def test_trials_end_when_the_gate_is_decided_and_every_reader_has_that_interval(
     assert (reason.low, reason.high) == (said.pass_low, said.pass_high)
     assert f"{100 * said.pass_low:.4g}% to " in explained(result.summary)[0]
     told = (
-        f"{found.spent} of 1,000 conversations were enough to decide the gate; intervals hold at any time, "
-        "and are of these samples, not of others like them"
+        f"{found.spent} of 1,000 conversations were enough to decide the gate; intervals are valid at any "
+        "time, for these samples only"
     )
     assert detail_lines(result.summary)[0] == f"trials: {told}"
     with Store.open(settings().store) as store:
@@ -113,7 +113,7 @@ def test_trials_end_when_the_gate_is_decided_and_every_reader_has_that_interval(
 def test_a_gate_that_trials_do_not_decide_is_no_pass() -> None:
     result = ran(f"trials: {{max: 3, until: decided}}\n{GATE}")
     assert (result.exit_code, result.run.status, result.summary.attempts) == (3, "finished", 60)
-    assert explained(result.summary)[0].endswith("which does not decide it")
+    assert explained(result.summary)[0].endswith("this does not decide the gate")
     assert "did not decide the gate" in detail_lines(result.summary)[0]
 
 
@@ -129,7 +129,7 @@ def test_a_wanted_width_ends_trials() -> None:
     assert said.low is not None
     assert said.high is not None
     assert (said.high - said.low) / 2 <= 0.1
-    assert "were enough to know the mean of said to ±0.1" in detail_lines(result.summary)[0]
+    assert "were enough for the mean of said to ±0.1" in detail_lines(result.summary)[0]
     assert result.summary.attempts < 1000
 
 

@@ -59,7 +59,7 @@ class Standing:
             lost += f"; no score of {listed(self.unscored)}" if self.unscored else ""
             return f"{self.best} is best: {self._lead}{lost}"
         if len(self.scored) < 2:
-            return f"no best target: {'only one has' if self.scored else 'none has'} scores"
+            return f"no best target: {'only one target has' if self.scored else 'no target has'} scores"
         if not self.differences:
             return "no best target: the run does not say how targets differ sample by sample"
         rivals = self.rivals[1:]
@@ -111,13 +111,13 @@ def _standing(name: str, summary: Summary) -> Standing:
 
 
 _WORDS: dict[DifferenceKind, str] = {
-    "said": "the user says something else",
+    "said": "different user message",
     "length": "more or fewer turns",
-    "call": "other calls of tools",
+    "call": "different tool calls",
     "unrecorded": "a call that is not in the recording",
     "order": "the calls in another order",
-    "result": "other results of tools",
-    "reply": "the same calls, another reply",
+    "result": "different tool results",
+    "reply": "same calls, different reply",
 }
 
 
@@ -160,7 +160,7 @@ def _calls(calls: CallsCovered, ended: list[str]) -> str:
     if calls.unused:
         more = calls.unused - len(calls.examples)
         named = ", ".join(calls.examples) + (f" and {more:,} more" if more > 0 else "")
-        said.append(f"{calls.unused:,} recorded and not made: {named}")
+        said.append(f"{calls.unused:,} recorded but not made: {named}")
     return ", ".join(said)
 
 
@@ -192,7 +192,8 @@ def detail_lines(summary: Summary) -> list[str]:
 
 def tags_line(summary: Summary) -> str:
     """Return how many tags the table of tags leaves out, in words; empty for none."""
-    return f"and {count(summary.more_tags, 'more tag')}, of no more samples than these" if summary.more_tags else ""
+    tags = count(summary.more_tags, "more tag")
+    return f"and {tags}, each with no more samples than these" if summary.more_tags else ""
 
 
 def skip_lines(summary: Summary) -> list[str]:
@@ -226,10 +227,10 @@ def spent_lines(summary: Summary) -> list[str]:
         said = f"{spent} {'were enough to decide' if found.met else 'did not decide'} the gate"
     else:
         aim = f"the {found.of} to ±{found.half_width:g}"
-        said = f"{spent} {'were enough to know' if found.met else 'were too few to know'} {aim}"
+        said = f"{spent} {'were enough for' if found.met else 'were too few for'} {aim}"
     if found.by_sample:
         return [f"trials: {said}; samples differ in their number of trials, so means have no interval"]
-    return [f"trials: {said}; intervals hold at any time, and are of these samples, not of others like them"]
+    return [f"trials: {said}; intervals are valid at any time, for these samples only"]
 
 
 def usage_lines(summary: Summary) -> list[str]:
@@ -363,7 +364,7 @@ def agents_line(summary: Summary) -> str:
     said = [f"and {count(others, 'more agent')} with no more failed turns"] if others else []
     if summary.unnamed_failures:
         failures = count(summary.unnamed_failures, "failure")
-        said.append(f"{failures} {'is' if summary.unnamed_failures == 1 else 'are'} of no agent in particular")
+        said.append(f"{failures} {'is' if summary.unnamed_failures == 1 else 'are'} not attributed to an agent")
     return "; ".join(said)
 
 

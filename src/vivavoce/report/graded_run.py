@@ -52,9 +52,9 @@ def errors_again(store: Store, grading: Grading, summary: Summary, options: Sequ
         return None
     first = store.gradings(run.id)[0].id == grading.id
     if first and _are_of_the_suite(store, grading):
-        return f"{count(broken, 'conversation')} cannot be decided as the suite is: correct it, then run again"
+        return f"{count(broken, 'conversation')} cannot be graded with this suite; correct it, then run again"
     words = ["viva", "run", "--resume", run.id, "--errors"] if first else ["viva", "grade", run.id]
-    return f"try {count(broken, 'conversation')} with an error again: {shlex.join([*words, *options])}"
+    return f"retry {count(broken, 'conversation')} with an error: {shlex.join([*words, *options])}"
 
 
 def _are_of_the_suite(store: Store, grading: Grading) -> bool:
@@ -69,7 +69,7 @@ def partial_note(run: Run) -> str | None:
         return None
     if (special := description(run)) is not None:
         return f"{special.words}; it cannot be a baseline or a point of a trend"
-    return f"partial: it repeats a part of {run.partial_of}, and is no baseline and no point of a trend"
+    return f"partial: reruns part of {run.partial_of}; not used for baselines or trends"
 
 
 def grader_names(grading: Grading) -> list[str]:

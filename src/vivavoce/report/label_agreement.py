@@ -167,7 +167,7 @@ def people_lines(found: PeopleAgreement | None) -> Iterator[str]:
     """Yield how far people agree, and a line for each place where they do not; nothing without two people."""
     if found is None:
         return
-    yield f"{len(found.people)} people: {found.same} of {found.n} labelled alike"
+    yield f"{len(found.people)} people: {found.same} of {found.n} with the same label"
     figures = [f"Krippendorff's α {number(found.alpha)}"] if found.alpha is not None else []
     if found.low is not None and found.high is not None:
         figures.append(f"95% interval {number(found.low)} to {number(found.high)}")

@@ -244,4 +244,4 @@ def _hint(worst: WorstSamples, run_id: str, options: Sequence[str]) -> Text:
     first = worst.shown[0].key if worst.shown else None
     sample = first and conversation_label(first.sample_id, first.trial)
     command = show_command(run_id, sample or "SAMPLE", options)
-    return Text(f"see {'the worst' if worst.shown else 'a conversation'} with: {command}", style="dim")
+    return Text(f"show {'the worst' if worst.shown else 'a conversation'}: {command}", style="dim")

@@ -87,34 +87,37 @@ def _what(reason: Reason) -> str:
         case "requirement":
             return _requirement(reason, errors)
         case "warned":
-            return f"missed an assertion that only warns in {_missed(reason)}: {_listed(reason)}"
+            return f"missed a warn-only assertion in {_missed(reason)}: {_listed(reason)}"
         case "few_trials":
             these = count(reason.samples_in_all, "sample")
-            return f"{these} of fewer than {reason.trials} trials, which the gate needs: {_listed(reason)}"
+            return f"{these} with fewer than the {reason.trials} trials that the gate needs: {_listed(reason)}"
         case "min_scored":
             expected = reason.scored + reason.errors
             return f"{reason.scored:,} of {expected:,} scored; min_scored is {limit_text(reason.min_scored)}"
         case "errors":
-            limit = "none may" if reason.limit in (None, "0") else f"at most {reason.limit} may"
             these = count(reason.errors, "conversation")
-            return f"{these} ended with an error or a missing score{_of_tester(reason)}; {limit}"
+            return f"{these} ended with an error or a missing score{_of_tester(reason)}; {_limit_text(reason)}"
         case "spoiled":
-            limit = "none may be" if reason.limit == "0" else f"at most {reason.limit} may be left out"
-            return f"the tester spoiled {reason.errors:,} of {count(reason.scored, 'conversation')}; {limit}"
+            return (
+                f"the tester spoiled {reason.errors:,} of {count(reason.scored, 'conversation')}; {_limit_text(reason)}"
+            )
         case "unverified":
-            limit = "none may" if reason.limit == "0" else f"at most {reason.limit} may"
-            return f"{reason.errors:,} of {count(reason.scored, 'verdict')} rest on unverified evidence; {limit}"
+            these = f"{reason.errors:,} of {count(reason.scored, 'verdict')}"
+            return f"{these} rest on unverified evidence; {_limit_text(reason)}"
         case "breaches":
             return _breaches(reason, errors)
         case _:
             return _condition(reason, errors)
 
 
+def _limit_text(reason: Reason) -> str:
+    return f"allowed: {reason.limit or '0'}"
+
+
 def _breaches(reason: Reason, errors: str) -> str:
     name = next((name for kind, name in BREACH_NAMES.items() if kind == reason.text), "finding")
-    limit = "none may be there" if reason.limit == "0" else f"at most {reason.limit} may be there"
     where = f" in {_listed(reason)}" if reason.samples else ""
-    text = f"{count(reason.missed, name)}{where}; {limit}"
+    text = f"{count(reason.missed, name)}{where}; {_limit_text(reason)}"
     return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
 
 
@@ -141,7 +144,7 @@ def _samples(reason: Reason) -> str:
     must = f"each sample must pass at least {count(reason.trials or 0, 'time')}"
     failed = f"; {failed_errors(reason)}" if reason.errors_fail else ""
     if reason.verdict == "pass":
-        return f"{must}; all {reason.scored:,} do{failed}"
+        return f"{must}; all {reason.scored:,} did{failed}"
     these = f"{reason.samples_in_all:,} of {reason.scored:,}"
     if reason.verdict == "fail":
         return f"{must}; {these} did not: {_listed(reason)}{failed}"
@@ -151,7 +154,7 @@ def _samples(reason: Reason) -> str:
 def _requirement(reason: Reason, errors: str) -> str:
     must = "every conversation must pass"
     if reason.verdict == "pass":
-        return f"{must}; all {reason.scored:,} do"
+        return f"{must}; all {reason.scored:,} passed"
     if reason.verdict == "fail":
         return f"{must}; {_missed(reason)} did not: {_listed(reason)}"
     if not reason.scored and not reason.errors:
@@ -185,7 +188,7 @@ def _condition(reason: Reason, errors: str) -> str:
     known = "unknown" if reason.found is None else found_text(reason.found, condition)
     text = f"{must}; it is {known}{_ends(reason)}"
     if reason.code == "undecided":
-        return f"{text}, which does not decide it"
+        return f"{text}; this does not decide the gate"
     if reason.errors_fail:
         return f"{text}; {failed_errors(reason)}"
     return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
@@ -593,10 +596,10 @@ def net_text(rates: Spoiled) -> str:
     """Return what passes without the conversations that the tester spoiled, with its bounds; empty for none spoiled."""
     if not rates.tester_errors:
         return ""
-    they = "it" if rates.tester_errors == 1 else "all"
+    they_count = "it counts" if rates.tester_errors == 1 else "all count"
     net = f"{_rate(rates.pass_rate)} pass net of {count(rates.tester_errors, 'tester error')}"
     lowest, highest = _rate(rates.raw_pass_rate), _rate(rates.highest_pass_rate)
-    return f"{net}; {lowest} if {they} had failed (raw), {highest} if {they} had passed"
+    return f"{net}; {lowest} if {they_count} as failed (raw), {highest} if {they_count} as passed"
 
 
 def spoiled_lines(summary: Summary) -> Iterator[str]:

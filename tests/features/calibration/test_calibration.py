@@ -86,7 +86,7 @@ def test_rates_are_corrected_and_labels_counted(store: Store) -> None:
     assert (rate.rate.raw, rate.rate.method, rate.rate.labels) == (0.7, "prediction_powered", 60)
     assert "70.0% pass by the judge, 71.2% corrected [59.9%, 80.4%] by 60 labels of this run" in next(closing(found))
     assert found.needed.labels is None
-    assert "a label for each of the 40 others would not do; it is " in needed_line(found)
+    assert "labelling all 40 others would not be enough; it is " in needed_line(found)
     wide = report(store, width=0.25)
     assert wide.needed.labels == 0
     assert needed_line(wide).startswith(
@@ -112,8 +112,8 @@ def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
         ([], "no corrected rate: no conversation has a label"),
         ([True] * 3, "people pass every sampled conversation"),
         ([False] * 3, "people fail every sampled conversation"),
-        ([True, False, True], "3 labels show only the largest differences"),
-        ([True, False, True], "the judge passes everything: its rate tells nothing, only the labels do"),
+        ([True, False, True], "3 labels show only large differences"),
+        ([True, False, True], "the judge passes everything: its pass rate has no information"),
     ],
 )
 def test_what_cannot_be_said_is_said(store: Store, verdicts: list[bool], said: str) -> None:
@@ -136,7 +136,7 @@ def test_people_who_differ_are_left_out_until_somebody_decides(store: Store) -> 
 
 def test_labels_in_sight_of_the_answer_are_told(store: Store) -> None:
     labelled(store, blind=False)
-    assert any("60 drawn labels given with the judge's answer visible" in line for line in report(store).notes)
+    assert any("60 drawn labels made while the judge's answer was visible" in line for line in report(store).notes)
 
 
 def test_a_label_for_every_conversation_was_not_chosen(store: Store) -> None:
@@ -211,7 +211,7 @@ def test_the_agreement_of_people_stands_beside_the_judge_wherever_their_labels_a
         shown = calibration_report(store, store.grading("run-1"), one)
         assert shown.people is not None
         assert (shown.people.people, shown.people.n, shown.people.same) == (["Ida", "Olu"], 2, 1)
-        assert "2 people: 1 of 2 labelled alike" in list(terminal_lines(shown))
+        assert "2 people: 1 of 2 with the same label" in list(terminal_lines(shown))
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_only_drawn_labels_count(store: Store) -> None:
     found = reported(store, drawn=lambda n: 1.0 if n % 2 else None)
     assert found.labels == 100
     assert found.why is not None
-    assert found.why.startswith("people fail every conversation to choose by")
+    assert found.why.startswith("people fail every conversation used to choose thresholds")
     assert found.notes[0] == "100 labels of conversations that were not randomly sampled: not in any figure"
 
 
@@ -149,7 +149,7 @@ def test_only_drawn_labels_count(store: Store) -> None:
     ("first", "why"),
     [
         (broken, "first has no score for any labelled conversation"),
-        (flat, "first says 0.7 of every labelled conversation: no threshold tells where"),
+        (flat, "first gives 0.7 for every labelled conversation, so no threshold separates"),
         (right, "first and then give the same verdict on every labelled conversation: first alone is enough"),
         (dear, "first costs as much as then: calling it first saves nothing"),
         (guesses, "no thresholds keep the agreement of then for less"),

@@ -93,16 +93,16 @@ def graded(graded_once: Path, tmp_path: Path) -> None:
 
 
 CHOSEN = """
-on the labels to report  goes on    cost  accuracy   95% interval      κ   95% interval
-small alone                    –   10.0%     0.887  0.827 … 0.929  0.768  0.644 … 0.853
-large alone               100.0%  100.0%     0.914  0.858 … 0.949  0.823  0.708 … 0.895
-the cascade                38.4%   48.4%     0.934  0.882 … 0.964  0.860  0.752 … 0.923
+on the labels to report  escalated    cost  accuracy   95% interval      κ   95% interval
+small alone                      –   10.0%     0.887  0.827 … 0.929  0.768  0.644 … 0.853
+large alone                 100.0%  100.0%     0.914  0.858 … 0.949  0.823  0.708 … 0.895
+the cascade                  38.4%   48.4%     0.934  0.882 … 0.964  0.860  0.752 … 0.923
 
-below 0.05 it fails and from 0.7 it passes by small; of the rest large decides
+small: fails below 0.05 and passes from 0.7; large decides the rest
 note: on the labels to report, the agreement of the cascade is within the 95% intervals of large
 note: small alone is within the interval of large on the labels to report: label more to distinguish them
 
-write under graders, instead of both, and calibrate the whole as any other judge:
+replace both graders with this one, and calibrate it like any other judge:
   large:
     …
     cascade: {model: "judges.py:small", fails_below: 0.05, passes_from: 0.7}
@@ -114,7 +114,7 @@ def test_thresholds_are_chosen_on_one_half_and_reported_on_the_other(viva: Viva)
     assert found.returncode == 0, found.stderr
     head, table = found.stdout.split("\n", 1)
     assert head.startswith("small, then large of run talks-")
-    assert head.endswith(": 300 labels, 149 to choose by and 151 to report")
+    assert head.endswith(": 300 labels, 149 to choose thresholds and 151 to report")
     assert table == CHOSEN
 
 
@@ -174,17 +174,20 @@ def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[s
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--then", "large", "--label", "all"], "nothing is chosen: people pass every conversation to choose by"),
-        (["--then", "large", "--labels", "few.jsonl", "--random"], "nothing is chosen: too few labels, 3: "),
+        (
+            ["--then", "large", "--label", "all"],
+            "no thresholds chosen: people pass every conversation used to choose thresholds",
+        ),
+        (["--then", "large", "--labels", "few.jsonl", "--random"], "no thresholds chosen: too few labels, 3: "),
         (
             ["--then", "large", "--labels", "some.jsonl"],
-            "nothing is chosen: there is no label of a randomly sampled",
+            "no thresholds chosen: there is no label of a randomly sampled",
         ),
         (["--then", "free", "--label", "good"], "small and free give the same verdict on every labelled conversation"),
-        (["--then", "flat", "--label", "good"], "nothing is chosen: small costs as much as flat"),
+        (["--then", "flat", "--label", "good"], "no thresholds chosen: small costs as much as flat"),
         (["--then", "large", "--label", "good", "--cost", "0.1"], "cost 10% of it or less; the cheapest cost "),
-        (["--then", "brief", "--label", "good"], "nothing is chosen: brief uses no model, so it costs nothing"),
-        (["--first", "flat", "--then", "large", "--label", "good"], "chosen: flat says 0.7 of every labelled"),
+        (["--then", "brief", "--label", "good"], "no thresholds chosen: brief uses no model, so it costs nothing"),
+        (["--first", "flat", "--then", "large", "--label", "good"], "chosen: flat gives 0.7 for every labelled"),
     ],
 )
 def test_where_nothing_can_be_chosen_a_sentence_says_why(viva: Viva, options: list[str], said: str) -> None:

@@ -78,7 +78,7 @@ def test_a_gate_waits_for_labels_and_then_compares_the_corrected_rate(folder: Pa
     assert told.returncode == 0, told.stderr
     assert "60 labels, all drawn at random" in told.stdout
     assert "80.0% pass by the judge, 59." in told.stdout
-    assert "kept as cal-" in told.stderr
+    assert "saved as cal-" in told.stderr
     for least, code, verdict in ((30, 0, "pass"), (65, 1, "fail")):
         done = viva("run", gated(folder, least), "-q")
         assert done.returncode == code, done.stdout
@@ -124,7 +124,7 @@ def test_what_was_not_drawn_is_shown_and_not_kept(folder: Path, viva: Viva) -> N
 def test_conversations_are_drawn_for_people(folder: Path, viva: Viva) -> None:
     viva("run", "suite.yaml", "-q")
     told = viva("calibrate", "--grader", "helps", "--draw", "30", "--people", "Ida, Olu")
-    assert "30 conversations drawn as queue q-" in told.stdout
+    assert "30 conversations sampled into queue q-" in told.stdout
     assert "Ida 15, Olu 15" in told.stdout
     with Store.open(".vivavoce/vivavoce.db") as store:
         (queue,) = store.queues.all()

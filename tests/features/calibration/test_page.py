@@ -63,7 +63,7 @@ def test_labels_of_the_blind_queue_are_of_drawn_conversations(url: str, store: S
     page = get(url + PAGE).text
     assert "goal of run run-1: 8 labels, all drawn at random" in page
     assert "corrected [" in page
-    assert "8 labels show only the largest differences" in page
+    assert "8 labels show only large differences" in page
 
 
 def test_labels_on_the_page_of_a_conversation_are_not(url: str, store: Store) -> None:

@@ -81,7 +81,7 @@ def test_what_is_no_name_leaves_the_signature_with_a_note() -> None:
     assert done.naming is not None
     assert done.naming.notes == (
         "4 clusters keep their signatures: the model gave no name of 1 to 80 characters",
-        "1 cluster keeps its signature: the model gave the name of another",
+        "1 cluster keeps its signature: the model reused the name of another cluster",
     )
 
 

@@ -64,7 +64,7 @@ def test_every_reader_says_how_large_a_change_would_have_shown(empty: Store, url
     assert goal.detectable is not None
     assert goal.graded
     by = f"A change of goal by {goal.detectable:.2g}"
-    said = f"{by} would have shown in at least 80% of such comparisons; smaller ones may show, too."
+    said = f"{by} would be detected in at least 80% of such comparisons; smaller changes may be detected, too."
     assert said in page(url).text
     assert f"`{said}`" in markdown_comparison(found)
     terminal = io.StringIO()

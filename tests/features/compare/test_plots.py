@@ -66,7 +66,7 @@ def test_the_sentence_names_what_is_sure_and_how_uneven_the_flips_are() -> None:
     assert told == (
         "On the 90 samples that both runs scored, B is worse on goal by 0.067 (95% interval 0.019 to 0.118). "
         "On goal 11 went from pass to fail and 3 the other way; "
-        "by chance, a split at least this uneven occurs about one time in 17."
+        "by chance, a split at least this uneven occurs in about 1 of 17 comparisons."
     )
 
 
@@ -75,14 +75,15 @@ def test_where_nothing_is_sure_the_sentence_says_so() -> None:
     assert finding(target(unsure), unsure) == (
         "On the 8 samples that both runs scored, tone shows no clear change. "
         "On tone no sample went from pass to fail or back. "
-        "A change of tone by 0.017 would have shown in 80% of such comparisons."
+        "A change of tone by 0.017 would be detected in 80% of such comparisons."
     )
 
 
 def test_of_graded_scores_the_size_of_a_change_that_shows_is_an_upper_limit() -> None:
     graded = grader("tone", 0.004, -0.008, 0.016, n=8).model_copy(update={"detectable": 0.0171, "graded": True})
     assert finding(target(graded), graded).endswith(
-        "A change of tone by 0.017 would have shown in at least 80% of such comparisons; smaller ones may show, too."
+        "A change of tone by 0.017 would be detected in at least 80% of such comparisons; smaller changes may be "
+        "detected, too."
     )
 
 
@@ -99,8 +100,8 @@ def test_a_grader_that_changed_gets_no_headline() -> None:
         "Not comparable",
     )
     assert finding(target(changed), changed) == (
-        "goal changed between the two runs, so a difference tells nothing about the target until both runs "
-        "are graded in the same way."
+        "goal changed between the two runs, so differences may come from the grader. "
+        "Grade both runs in the same way first."
     )
     same = grader("tone", -0.1, -0.2, -0.05)
     assert lead([changed, same], "goal") is same

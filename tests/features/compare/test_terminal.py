@@ -35,8 +35,8 @@ async def test_the_head_names_scores_suite_and_target(store: Store) -> None:
 @pytest.mark.parametrize(
     ("samples", "said"),
     [
-        (3, "3 samples cannot show any change of exact: it takes at least 6."),
-        (5, "5 samples cannot show any change of exact: it takes at least 6."),
+        (3, "3 samples cannot show a change of exact: at least 6 are needed."),
+        (5, "5 samples cannot show a change of exact: at least 6 are needed."),
         (12, None),
     ],
 )

@@ -31,10 +31,10 @@ def _ran(viva: Viva) -> None:
 def test_the_turn_is_named_shown_and_listed(viva: Viva) -> None:
     done = viva("fork", "latest/a", "--target", "bot.py:good", "--quiet")
     assert done.returncode == 0
-    assert "the odds fell at turn 2: held anew from its beginning" in done.stdout
-    assert "as it was held     failed" in done.stdout
+    assert "the success rate dropped at turn 2: replayed from before it," in done.stdout
+    assert "original          failed" in done.stdout
     shown = viva("show", "latest").stdout
-    assert "the odds fell at turn 2" in shown
+    assert "the success rate dropped at turn 2" in shown
     assert "it cannot be a baseline or a point of a trend" in shown
     assert "from each turn, with bot.good" in viva("runs").stdout
     assert "from each turn, with bot.good: viva show asked-" in viva("show", "latest~1", "a").stdout
@@ -49,7 +49,7 @@ def test_json_has_the_same(viva: Viva) -> None:
 def test_a_search_that_finds_nothing_ends_with_3(viva: Viva) -> None:
     done = viva("fork", "latest/a", "--target", "bot.py:good", "--trials", "3", "--quiet")
     assert done.returncode == 3
-    assert "no turn stands out after 3 continuations" in done.stdout
+    assert "no turn stands out after 3 replays" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ async def test_an_endpoint_that_is_down_ends_the_search_and_is_never_a_failure(s
     assert (found.answer, found.turn) == ("unknown", None)
     assert 5 <= found.spent <= 9
     assert (sum(one.errors for one in found.places), sum(one.scored for one in found.places)) == (found.spent, 0)
-    assert "ended with an error and count nowhere" in " ".join(found.finding)
+    assert "ended with an error and are not counted" in " ".join(found.finding)
 
 
 KEEPS = """
@@ -208,7 +208,7 @@ async def test_a_target_with_a_memory_is_told_again_and_what_it_answers_otherwis
     found = await forked_from(store, f"{run.run.id}/a", turn=2, trials=4)
     (place,) = found.places
     assert (place.apart, place.failed) == (apart, 4 - apart)
-    assert ("counted apart" in " ".join(found.finding)) == bool(apart)
+    assert ("counted separately" in " ".join(found.finding)) == bool(apart)
     with pytest.raises(UsageError, match=r"bot\.reply keeps the conversation itself"):
         await forked_from(store, f"{run.run.id}/a", turn=1, assistant="no")
 

@@ -134,20 +134,21 @@ def shown(**fields: object) -> Forked:
 
 
 def test_sentences_say_what_was_found() -> None:
-    assert sentences(shown(), []) == ["no turn stands out after 5 continuations"]
+    assert sentences(shown(), []) == ["no turn stands out after 5 replays"]
     assert sentences(shown(status="running"), [])[0].startswith("so far no turn stands out")
     last = sentences(shown(answer="fell", turn=1, fixed=40, judged_turn=1), [])
     assert last == [
-        "the odds fell at turn 2, the last: held anew from its beginning none was tried, and as it was held it did not",
-        "5 continuations showed it; with equally many from each turn it would have taken about 40",
+        "the success rate dropped at turn 2, the last: replayed from before it, none was tried; "
+        "and the original did not",
+        "5 replays were enough; the same number from each turn would have needed about 40",
         "the metric first_failure names turn 2, too",
     ]
     other = sentences(shown(answer="fell", turn=0, judged_turn=1), [])
-    assert other[-1] == "the metric first_failure names turn 2, which is another one"
+    assert other[-1] == "the metric first_failure names turn 2, a different turn"
     broken = [Place(turn=0, sample="a@1", errors=2), Place(turn=1, sample="a@2", apart=1)]
     said = sentences(shown(places=broken), ["it is down"])
-    assert said[1] == "2 continuations ended with an error and count nowhere: it is down"
-    assert said[2].startswith("1 continuation counted apart")
+    assert said[1] == "2 replays ended with an error and are not counted: it is down"
+    assert said[2].startswith("1 replay counted separately")
 
 
 def test_the_id_of_a_start_says_its_turn() -> None:

@@ -59,7 +59,7 @@ def scores(store: Store) -> Grading:
 def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -> None:
     found = grouped(store, scores, "tag")
     assert found.finding.startswith(
-        "1 group differs from the others that are alike beyond chance: tr (8.3% pass, of the others 92.3%: −84.0% ["
+        "1 group differs from the others beyond chance: tr (8.3% pass, of the others 92.3%: −84.0% ["
     )
     assert [one.number for one in found.groups] == [24, 24, 2]
     printed = viva("groups").stdout

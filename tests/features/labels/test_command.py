@@ -84,7 +84,7 @@ def rated(viva: Viva, tmp_path: Path) -> None:
 def test_graders_are_compared_with_a_label_of_the_dataset(viva: Viva) -> None:
     told = viva("labels", "agreement", "--label", "answered", "--store", "x.db")
     assert (told.returncode, told.stderr) == (0, "")
-    assert "**`refusal` beside `labels.answered`**: 16 conversations compared" in told.stdout
+    assert "**`refusal` compared with `labels.answered`**: 16 conversations compared" in told.stdout
     assert "| accuracy | 16 | 0.938 | 0.717 … 0.989 | – | – |" in told.stdout
     assert "`repetition`" in told.stdout
     half = viva(
@@ -125,7 +125,7 @@ def test_the_agreement_between_people_is_told(viva: Viva, tmp_path: Path) -> Non
             said = {"sample_id": name, "target": "bot", "trial": 0, "grader": "goal", "author": "Bo"}
             store.labels.set("run-1", Label.model_validate({**said, "verdict": "pass", "created_at": 1.0}))
     told = viva("labels", "agreement", "--grader", "goal", "--store", "x.db").stdout
-    assert "2 people: 1 of 2 labelled alike\nKrippendorff's α 0.000" in told
+    assert "2 people: 1 of 2 with the same label\nKrippendorff's α 0.000" in told
     assert "Cohen's κ 0.000" in told
     assert "people differ  two  Bo says pass, Ida says fail" in told
     people = json.loads(viva("labels", "agreement", "--grader", "goal", "--json", "--store", "x.db").stdout)["people"]
@@ -134,7 +134,7 @@ def test_the_agreement_between_people_is_told(viva: Viva, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("labelled")
 def test_where_people_differ_is_listed_with_what_was_decided(viva: Viva, tmp_path: Path) -> None:
-    assert "no two people say pass and fail" in viva("labels", "differing", "--store", "x.db").stderr
+    assert "no conversation or turn has both a pass and a fail" in viva("labels", "differing", "--store", "x.db").stderr
     said = {"sample_id": "two", "target": "bot", "trial": 0, "grader": "goal", "created_at": 2.0}
     with Store.open(str(tmp_path / "x.db")) as store:
         store.labels.set("run-1", Label.model_validate({**said, "author": "Olu", "verdict": "pass"}))

@@ -15,7 +15,7 @@ def test_the_tables_say_what_was_compared_and_what_was_not() -> None:
     found = judged(*rows, *more, used)
     lines = list(agreement_lines(found, figures(found), items(found)))
     assert lines[0] == (
-        "**`judge` beside `labels.good`**: 12 conversations compared; 1 error (1 `format`); 1 skipped; "
+        "**`judge` compared with `labels.good`**: 12 conversations compared; 1 error (1 `format`); 1 skipped; "
         "2 without this label; 1,200 input and 34 output tokens"
     )
     assert lines[2:5] == [

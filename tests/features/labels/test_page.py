@@ -244,6 +244,6 @@ def test_the_end_of_a_queue_says_how_far_people_agree(store: Store, url: str) ->
     store.labels.set(RUN, now_label(Place(RUN, key, None, "goal", "<b>Bo"), "fail"))
     page = get(f"{queue}/end")
     told = Elements(page.text).text
-    assert "2 people: 0 of 1 labelled alike" in told
+    assert "2 people: 0 of 1 with the same label" in told
     assert "people differ sample-1 <b>Bo says fail" in re.sub(r"\s+", " ", told)
     assert "<b>Bo" not in page.text

@@ -25,7 +25,7 @@ def published() -> list[Label]:
 def test_the_published_table_has_the_published_alpha_and_the_places_that_differ() -> None:
     lines = list(people_markdown(people_agreement(published())))
     assert lines[0] == "**2 people**: `Ida`, `Olu`"
-    assert "| labelled alike, of 10 | 6 |  |" in lines
+    assert "| same label, of 10 | 6 |  |" in lines
     assert any(line.startswith("| Krippendorff's α | 0.095 | ") for line in lines)
     assert any(line.startswith("| Cohen's κ | 0.091 |") for line in lines)
     assert "| `u0` | fail | pass |" in lines

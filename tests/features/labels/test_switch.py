@@ -47,5 +47,5 @@ def test_pages_and_data_of_a_labelled_run_are_shown_without_labels(tmp_path: Pat
         assert there == ([] if without else [path for path in GONE if "/q" not in path])
         links = [path for path in (CONVERSATION, RUN, CALIBRATION) if 'href="/label' in found[path][1]]
         assert links == ([] if without else [CONVERSATION, RUN, CALIBRATION])
-        assert "Turn it into a dataset row" in found[CONVERSATION][1]
+        assert "Create a dataset row" in found[CONVERSATION][1]
         assert "Comments" in found[CONVERSATION][1]

@@ -157,7 +157,7 @@ async def test_a_project_that_is_there_is_not_made_again(store: Store, monkeypat
     with Tool(there).server() as server:
         monkeypatch.setenv("PHOENIX_ENDPOINT", server.url)
         [told] = publish(await new_run(store), "phoenix")
-    assert "1 project there already" in told
+    assert "1 project already exists" in told
     assert not bodies(server, PROJECTS)
 
 
@@ -205,7 +205,7 @@ async def test_it_is_sent_in_order_and_again_without_doubles(store: Store, monke
         monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", server.url)
         [told] = publish(graded, "phoenix")
     assert told.startswith(
-        "2 examples, 3 span annotations, 2 trace annotations, 1 project there already, 2 traces there"
+        "2 examples, 3 span annotations, 2 trace annotations, 1 project already exists, 2 traces already exist"
     )
 
 

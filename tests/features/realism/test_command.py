@@ -77,7 +77,7 @@ def test_users_are_fitted_and_the_next_run_is_compared_with_the_first(viva: Viva
     viva("run", "suite.yaml", "-q")
     done = viva("realism", "latest", "--earlier", "latest~1", "--against", "logs.jsonl", "--embedder", "none")
     assert "came closer to real users" in done.stdout
-    assert "real, the half that is held back: logs.jsonl" in done.stdout
+    assert "real, held-out half: logs.jsonl" in done.stdout
 
 
 def test_a_run_may_stand_for_the_logs_and_a_file_for_the_run(viva: Viva) -> None:

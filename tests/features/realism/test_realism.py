@@ -98,7 +98,7 @@ def test_another_language_is_told_and_english_words_are_not_looked_for() -> None
 def test_short_messages_are_told_by_what_many_say_together() -> None:
     short = Spoken("logs", [side(text) for text in ("my lamp please", "where is it", "refund the lamp", "its late")])
     found = compared(short, users("b", 30))
-    assert "too short to tell" in found.simulated.languages
+    assert "too short to detect" in found.simulated.languages
     assert feature(found, "polite")[0] == pytest.approx(0.25)
 
 

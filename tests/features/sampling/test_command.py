@@ -50,9 +50,9 @@ def planned(viva: Viva, *args: str) -> dict[str, Any]:
 def test_without_a_run_the_worst_case_is_said_and_nothing_is_made(viva: Viva) -> None:
     result = viva("plan", "suite.yaml", "--detect", "0.05")
     assert result.returncode == 0
-    assert "no earlier run to learn from: this is the worst case" in result.stdout
-    assert "the suite has 40 samples × 1 trial: it shows a change of " in result.stdout
-    assert "for 0.05 it takes more samples; no number of trials would do" in result.stdout
+    assert "no earlier run: assuming the largest possible variance" in result.stdout
+    assert "the suite has 40 samples × 1 trial: it detects a change of " in result.stdout
+    assert "0.05 needs more samples; more trials cannot replace them" in result.stdout
     assert not Path(".vivavoce").exists()
 
 
@@ -73,7 +73,7 @@ def test_a_run_of_one_trial_cannot_say_how_trials_vary(viva: Viva) -> None:
     viva("run", "suite.yaml")
     found = planned(viva, "--detect", "0.2")
     assert (found["based_on"]["measured"], found["based_on"]["between"]) == (False, None)
-    assert "has one trial of each sample" in viva("plan", "suite.yaml", "--detect", "0.2").stdout
+    assert "has one trial per sample" in viva("plan", "suite.yaml", "--detect", "0.2").stdout
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_calls_and_cost_are_those_of_the_earlier_run() -> None:
     assert one.calls == 3 * one.conversations
     assert one.cost == pytest.approx(0.1 * one.conversations)
     assert found.labels == 25  # 1.96 squared times a quarter, by 0.2 squared
-    assert "as many as without a judge" in list(outlook(found))[-1]
+    assert "as many labels as without a judge" in list(outlook(found))[-1]
 
 
 def test_labels_are_fewer_where_people_agree_with_the_judge() -> None:

@@ -66,7 +66,7 @@ def test_scores_of_other_rules_are_drawn_apart_and_called_so(empty: Store, url: 
     page = shown(url, "/trends?suite=shop")
     assert drawn(page, "trace") == 2 + 1, "two stretches, and one in the legend"
     assert "not comparable" in page.text
-    assert "computed differently: not joined" in page.text
+    assert "graded differently: not connected" in page.text
 
 
 def test_pages_lead_to_earlier_and_later_runs_and_back(empty: Store, url: str) -> None:

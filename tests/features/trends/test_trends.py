@@ -67,7 +67,7 @@ def test_scores_of_other_rules_are_not_joined(store: Store) -> None:
     assert points[2].step is None
     assert [change.sentence for change in points[2].changes] == ["Metric changed: judge judge-1 → judge-2"]
     assert finding(store) == (
-        "goal shows no clear change over 3 runs, with no known change: 0.50 before, 0.50 now. "
+        "goal shows no clear change over 3 runs without a recorded change: 0.50 before, 0.50 now. "
         "Scores before run shop-002 were graded in a different way and are not compared."
     )
     assert not any(point.breaks for point in trend(store, "shop", "tone").points)
@@ -102,13 +102,13 @@ def test_runs_that_do_not_tell_their_rules_are_not_joined(store: Store) -> None:
         ([0.8], "goal is 0.80 (0.75 to 0.85) in run shop-000. One run is too few for a trend."),
         (
             [0.9, 0.7],
-            "goal fell from 0.90 to 0.70 over 2 runs, with no known change. Two runs are too few for a trend.",
+            "goal fell from 0.90 to 0.70 over 2 runs without a recorded change. Two runs are too few for a trend.",
         ),
         (
             [0.6, 0.61, 0.9],
-            "goal rose from 0.60 to 0.90 over 3 runs, with no known change, mostly in run shop-002.",
+            "goal rose from 0.60 to 0.90 over 3 runs without a recorded change, mostly in run shop-002.",
         ),
-        ([0.8, 0.82, 0.81], "goal shows no clear change over 3 runs, with no known change: 0.80 before, 0.81 now."),
+        ([0.8, 0.82, 0.81], "goal shows no clear change over 3 runs without a recorded change: 0.80 before, 0.81 now."),
         ([None], "No run here has a score of goal."),
         ([None, None], "None of these 2 runs has a score of goal."),
     ],

@@ -67,7 +67,7 @@ def test_a_port_takes_requests_until_a_signal_ends_it_in_good_order(tmp_path: Pa
         [*command, "--metrics", "refusal", "--idle", "0.2s"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert f"taking traces at http://127.0.0.1:{port}/" in process.stderr.readline()
+        assert f"receiving traces at http://127.0.0.1:{port}/" in process.stderr.readline()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         kind = {"content-type": "application/x-protobuf"}
         connection.request("POST", "/v1/traces", in_protobuf(export(turn("a", 0))), kind)

@@ -60,7 +60,7 @@ def test_rates_counts_budget_and_gate_are_on_the_page(empty: Store, url: str, mo
 def test_days_and_other_watches_are_chosen_in_the_address(empty: Store, url: str) -> None:
     told(empty, "one", time.time(), {here() - 60 * HOUR: figures(3, 1)})
     told(empty, "two", time.time() + 1)
-    assert "two, watched" in shown(url).text
+    assert "Monitoring two" in shown(url).text
     days = shown(url, "/watch?name=one&per=day")
     assert "in the last 30 days, 4 judged" in days.text
     assert "in the last 48 hours, 0 judged" in shown(url, "/watch?name=one").text

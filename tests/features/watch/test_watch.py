@@ -148,7 +148,7 @@ async def test_a_conversation_that_goes_on_after_it_was_judged_is_judged_again_a
     await take(receiver, turn("a", 1))
     await watch_of(spool, store).run()
     assert judged(store) == {"a": ["question 0", "yes"], "a~2": ["question 0", "yes", "question 1", "yes"]}
-    assert spool.counts["went on"] == 1
+    assert spool.counts["continued"] == 1
 
 
 async def test_traffic_of_tests_is_kept_apart_unless_it_is_wanted(
@@ -478,8 +478,8 @@ async def test_two_receivers_of_a_store_say_that_they_do_not_join_turns(store: S
         finally:
             spool.close()
         if name == "ra":
-            assert not [line for line in said if "cannot join" in line]
-    assert [line.partition(":")[0] for line in said if "cannot join" in line] == [
+            assert not [line for line in said if "cannot combine" in line]
+    assert [line.partition(":")[0] for line in said if "cannot combine" in line] == [
         "conversation 'a' was also judged by the watch 'ra'"
     ]
     states = {row.name: (row.state["split"], row.state["split_with"]) for row in store.watches.all()}
@@ -542,7 +542,7 @@ async def test_a_bundle_whose_reading_ended_the_process_twice_is_set_aside_and_t
     assert await step(spool, read) == []
     assert await step(spool, read) == []
     (why,) = await step(spool, read)
-    assert "is set aside: reading it began 2 times and did not end" in why
+    assert "is skipped: reading it failed 2 times" in why
     assert [group for group in begun if 2 in group] == [[1, 2, 3, 4], [2]]
     ids = await spool.work(lambda database, _: [row[0] for row in database.execute("SELECT id FROM talk ORDER BY id")])
     assert ids == ["a", "c", "d"]

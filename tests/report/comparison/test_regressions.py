@@ -46,7 +46,7 @@ async def decided(
         ([1.0] * 8, [0.0] * 7 + [1.0], None, "fail", "fail · exact: -0.875"),
         ([0.0] * 8, [1.0] * 8, None, "pass", "exact: +1.000"),
         ([1.0] * 8, [0.0] + [1.0] * 7, None, "pass", "exact: -0.125"),  # a loss that may be chance
-        ([1.0] * 8, [0.0] + [1.0] * 7, 0.1, "inconclusive", "8 samples cannot tell that from chance"),
+        ([1.0] * 8, [0.0] + [1.0] * 7, 0.1, "inconclusive", "with 8 samples this may be chance"),
         ([1.0] * 8, [0.0] + [1.0] * 7, 0.2, "pass", "exact: -0.125"),  # no loss that matters
         ([1.0] * 14, [0.7] * 14, None, "fail", "exact: -0.300"),
         ([0.9] * 20, [0.88] * 20, None, "inconclusive", "20 samples cannot rule out a rare large gain"),
@@ -75,7 +75,7 @@ async def test_a_break_is_listed_and_fails_where_none_may_be(store: Store) -> No
     b = held(0.0, 0.0, *[1.0] * 6) + held(0.0, 1.0, *[1.0] * 6, trial=1)
     verdict, reasons = await decided(store, a, b)
     assert verdict == "pass"
-    assert "note · exact: 1 sample passed in every trial before and in none now: s0" in reasons
+    assert "note · exact: 1 sample passed all trials before and none now: s0" in reasons
     one, other = store.grading("run-a"), store.grading("run-b")
     strict = ruled(compare(store, one, other), Tolerance(no_breaks=True))
     assert strict.ruling is not None
@@ -107,8 +107,8 @@ async def test_of_ten_targets_a_loss_that_is_certain_alone_is_undecided(store: S
     verdict, reasons = await decided(store, scores([1.0] * 20, before), scores([0.0] * 7 + [1.0] * 13, after))
     assert verdict == "inconclusive"
     assert "10 tests: p values are adjusted (Holm)" in reasons
-    assert "worse alone, but not certain among 10 tests (adjusted p 0.078)" in reasons
-    assert reasons.count("certain among") == 1
+    assert "worse by itself, not significant among 10 tests (adjusted p 0.078)" in reasons
+    assert reasons.count("significant among") == 1
 
 
 async def test_tests_that_cannot_show_a_loss_do_not_weaken_the_others(store: Store) -> None:
@@ -128,7 +128,7 @@ async def test_tests_that_cannot_show_a_loss_do_not_weaken_the_others(store: Sto
     ("flips", "verdict", "words"),
     [
         (8, "fail", "passes 8 lost, 0 gained, p 0.004"),
-        (5, "inconclusive", "worse alone, but not certain among 2 tests"),
+        (5, "inconclusive", "worse by itself, not significant among 2 tests"),
     ],
 )
 async def test_passes_of_a_graded_grader_with_a_threshold_are_a_test_of_their_own(
@@ -203,7 +203,7 @@ async def test_an_error_may_hide_a_break(store: Store) -> None:
     a, b = held(*[1.0] * 39, 0.0), held(BROKEN, *[1.0] * 38, BROKEN)
     verdict, reasons = await decided(store, a, b, Tolerance(no_breaks=True))
     assert verdict == "inconclusive"
-    assert "inconclusive · exact: 1 sample passed in every trial before and had only errors now: s0" in reasons
+    assert "inconclusive · exact: 1 sample passed all trials before and had only errors now: s0" in reasons
 
 
 async def test_new_targets_and_graders_are_told(store: Store) -> None:
@@ -231,13 +231,13 @@ async def test_a_break_by_another_judge_is_undecided(store: Store) -> None:
     found, reasons = await decided(
         store, held(*[1.0] * 8), held(0.0, *[1.0] * 7), Tolerance(no_breaks=True), fingerprints=changed
     )
-    assert (found, "note · exact: 1 sample passed in every trial before" in reasons) == ("inconclusive", True)
+    assert (found, "note · exact: 1 sample passed all trials before" in reasons) == ("inconclusive", True)
 
 
 async def test_lost_samples_are_undecided_and_new_ones_are_told(store: Store) -> None:
     verdict, reasons = await decided(store, held(*[1.0] * 9), held(*[1.0] * 8, start=1))
     assert verdict == "inconclusive"
-    assert "the dataset differs: 1 sample of the earlier run only: s0" in reasons
+    assert "the dataset differs: 1 sample only in the earlier run: s0" in reasons
     found = ruled(compare(store, store.grading("run-b"), store.grading("run-a")), Tolerance())
     assert found.ruling is not None
     assert (found.ruling.verdict, reason_lines(found.ruling)[0]) == ("pass", "note · 1 new sample, not compared: s0")
@@ -247,7 +247,7 @@ async def test_a_lost_grader_is_undecided_and_a_certain_loss_fails_all_the_same(
     a = [outcome(f"s{i}", {"exact": 1.0, "judge": 1.0}) for i in range(8)]
     verdict, reasons = await decided(store, a, held(*[0.0] * 8))
     assert verdict == "fail"
-    assert "inconclusive · 1 grader of the earlier run only: judge" in reasons
+    assert "inconclusive · 1 grader only in the earlier run: judge" in reasons
 
 
 async def test_a_baseline_compares_as_its_run_does_and_has_no_texts(store: Store, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_page_lists_what_failed_with_links_to_examples(empty: Store, url: st
     page = shown(url, "/runs/run-1/clusters")
     assert "6 of 7 conversations failed, in 3 clusters." in page.text
     assert "goal: rule: no refund" in page.text
-    assert "4 conversations , 57.1% of the run, 95% interval 25.0% to 84.2%" in page.text
+    assert "4 conversations , 57.1% of all conversations, 95% interval 25.0% to 84.2%" in page.text
     assert "/runs/run-1/samples/s0?trial=1&target=bot" in page.having("href")
     assert "/runs/run-1/samples/s3?trial=1&target=bot" not in page.having("href")
     assert "/runs/run-1/clusters" in shown(url, "/runs/run-1").having("href")
@@ -61,7 +61,7 @@ def test_the_address_filters_and_pages(empty: Store, url: str) -> None:
     assert len(titles(shown(url, "/runs/run-1/clusters?kind=error"))) == 1
     assert get(f"{url}/runs/run-1/clusters?kind=other").status == 404
     assert get(f"{url}/runs/run-1/clusters?grader=other").status == 404
-    assert "No failure fits this choice." in shown(url, "/runs/run-1/clusters?kind=tool").text
+    assert "No failure matches this filter." in shown(url, "/runs/run-1/clusters?kind=tool").text
 
 
 def test_a_cluster_is_downloaded_as_a_suite(empty: Store, url: str) -> None:

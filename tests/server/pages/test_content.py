@@ -103,7 +103,7 @@ def test_a_page_shows_pictures_from_there_and_names_the_others(at: str) -> None:
     page = get(f"{at.removesuffix(AT)}/runs/run-1/samples/one").text
     assert page.count("<img") == 1
     assert "turn=1&amp;message=0&amp;part=1" in page
-    assert "it says image/jpeg, which it is not" in page
+    assert "it says image/jpeg, which is wrong" in page
     assert page.count("not shown: it says image/") == 2
 
 

@@ -280,7 +280,7 @@ def test_the_policy_that_judges_see_is_shown_as_text(empty: Store, url: str) -> 
     sample = json.dumps({"id": "kind", "goal": "Say hi", "policy": "No <b>refunds</b>\u202e."})
     keep(empty, [told.model_copy(update={"attempt": told.attempt.model_copy(update={"sample": sample})})])
     page = get(f"{url}/runs/run-1/samples/kind").text
-    assert "policy, which only judges see" in page
+    assert "policy (visible to judges only)" in page
     assert "No &lt;b&gt;refunds&lt;/b&gt;" in page
     assert "\u202e" not in page
 

@@ -101,7 +101,10 @@ def test_trials_and_the_errors_of_the_tester_are_told(empty: Store, url: str) ->
     assert "pass@k 0.500 1.000" in text
     graded, written = GradedRun(empty, empty.run("run-1"), empty.grading("run-1")), StringIO()
     (said,) = spoiled_lines(graded.summary())
-    assert said == "goal: 50.0% pass net of 1 tester error; 33.3% if it had failed (raw), 66.7% if it had passed"
+    assert (
+        said
+        == "goal: 50.0% pass net of 1 tester error; 33.3% if it counts as failed (raw), 66.7% if it counts as passed"
+    )
     assert said in text
     write_markdown(graded, written)
     assert said in written.getvalue()
@@ -300,5 +303,5 @@ def test_labels_of_people_and_how_far_they_agree_stand_below_the_metrics(empty: 
             )
             empty.labels.set("run-1", label)
     text = Elements(get(f"{url}/runs/run-1").text).text
-    assert "goal: 6 labels by 2 people; they agree on 1 of 2 places that two or more labelled, α" in text
+    assert "goal: 6 labels by 2 people; they agree on 1 of 2 conversations or turns with two or more labels, α" in text
     assert "the grader agrees with 5 of 6, κ 0.67" in text

@@ -508,7 +508,7 @@ def _notes(
         yield from _one_sided(cells)
     if 0 < len(calibration.drawn) < FEWEST:
         verb = "shows" if len(calibration.drawn) == 1 else "show"
-        yield f"{count(len(calibration.drawn), 'label')} {verb} only the largest differences: see the intervals"
+        yield f"{count(len(calibration.drawn), 'label')} {verb} only large differences: see the intervals"
     for rate in rates:
         if rate.rate.why is not None:
             of = f" of {rate.target}" if len(rates) > 1 else ""
@@ -520,7 +520,7 @@ def _left_out(calibration: Calibration) -> Iterator[str]:
     if chosen := len(calibration.labels) - len(calibration.drawn):
         yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
     if shown := sum(not one.blind for one in calibration.drawn):
-        yield f"{count(shown, 'drawn label')} given with the judge's answer visible, which people tend to follow"
+        yield f"{count(shown, 'drawn label')} made while the judge's answer was visible, which biases labels"
     if calibration.split:
         left = f"{count(calibration.split, 'conversation')} on which people are evenly split: not in any figure"
         yield f"{left}, so the figures are about easier conversations: let a third person label these"
@@ -540,4 +540,4 @@ def _one_sided(cells: Mapping[tuple[bool, bool], int]) -> Iterator[str]:
             "people fail every sampled conversation: with only one kind of label, there is no sensitivity, κ, or AUROC"
         )
     if good and bad and not cells[True, False] + cells[False, False]:
-        yield "the judge passes everything: its rate tells nothing, only the labels do"
+        yield "the judge passes everything: its pass rate has no information"

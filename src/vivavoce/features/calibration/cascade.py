@@ -253,13 +253,13 @@ def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str
         return f"{drawn}; --label and --labels name labels, --random says that they are a random sample"
     fewest = min(len(half.good), len(other.good))
     if fewest < FEWEST:
-        parts = f"{len(half.good)} to choose by and {len(other.good)} to report"
+        parts = f"{len(half.good)} to choose thresholds and {len(other.good)} to report"
         return f"too few labels, {len(both):,}: {parts}, and each half needs {FEWEST}"
     if len(set(half.good.tolist())) == 1:
         said = "pass" if half.good[0] else "fail"
         return (
-            f"people {said} every conversation to choose by, so it is unknown how often a judge is wrong "
-            "about the others"
+            f"people {said} every conversation used to choose thresholds, so the judge's errors on the others are "
+            "unknown"
         )
     if not _asks([one.then for one in both]):
         return f"{then} uses no model, so it costs nothing: use it for everything, or first"
@@ -267,7 +267,10 @@ def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str
     if not said:
         return f"{first} has no score for any labelled conversation"
     if len(said) == 1:
-        return f"{first} says {next(iter(said)):g} of every labelled conversation: no threshold tells where it is sure"
+        return (
+            f"{first} gives {next(iter(said)):g} for every labelled conversation, so no threshold separates sure from "
+            "unsure"
+        )
     if all(one.first.passed is one.label.passed for one in both):
         return f"{first} and {then} give the same verdict on every labelled conversation: {first} alone is enough"
     if float(np.dot(half.weights, half.first_cost)) >= float(np.dot(half.weights, half.then_cost)):
@@ -281,7 +284,7 @@ def _none(half: Labelled, first: str, then: str, most: float) -> str:
     if dearer is not None:
         return (
             f"no thresholds with the agreement of {then} cost {most:.0%} of it or less; the cheapest cost "
-            f"{dearer.cost:.0%}: allow that with --cost, or label more"
+            f"{dearer.cost:.0%}; raise --cost, or add labels"
         )
     return (
         f"no thresholds keep the agreement of {then} for less than its cost: use {then} for everything, or label more"

@@ -10,20 +10,22 @@ from vivavoce.features.calibration.report import decimal, interval
 from vivavoce.report.text import FittingTable, count, figures_table
 from vivavoce.safe_text import safe
 
-_HEAD = ("on the labels to report", "goes on")
+_HEAD = ("on the labels to report", "escalated")
 _FIGURES = ("accuracy", "95% interval", "κ", "95% interval")
 _RANKS = (0, 0, 0, 0, 1, 2, 2)
 
 
 def cascade_lines(report: CascadeReport) -> Iterator[str | FittingTable]:
     """Yield what was chosen, the figures of the whole next to those of each judge, and the line for the suite."""
-    halves = f", {report.chosen_on:,} to choose by and {report.reported_on:,} to report" if report.labels else ""
+    halves = ""
+    if report.labels:
+        halves = f", {report.chosen_on:,} to choose thresholds and {report.reported_on:,} to report"
     yield safe(f"{report.first}, then {report.then} of run {report.run}: {count(report.labels, 'label')}{halves}")
     if report.rows:
         yield ""
         yield figures_table([*_HEAD, report.unit, *_FIGURES], [_row(row, report) for row in report.rows], _RANKS)
     yield ""
-    yield safe(f"nothing is chosen: {report.why}" if report.why else _chosen(report))
+    yield safe(f"no thresholds chosen: {report.why}" if report.why else _chosen(report))
     yield from (safe(f"note: {line}") for line in report.notes)
     if report.why is None:
         yield ""
@@ -42,10 +44,10 @@ def _figure(figure: Figure) -> tuple[str, str]:
 
 
 def _chosen(report: CascadeReport) -> str:
-    low = "" if report.fails_below is None else f"below {report.fails_below:g} it fails"
-    high = "" if report.passes_from is None else f"from {report.passes_from:g} it passes"
+    low = "" if report.fails_below is None else f"fails below {report.fails_below:g}"
+    high = "" if report.passes_from is None else f"passes from {report.passes_from:g}"
     decided = " and ".join(part for part in (low, high) if part)
-    return f"{decided} by {report.first}; of the rest {report.then} decides"
+    return f"{report.first}: {decided}; {report.then} decides the rest"
 
 
 def _suite(report: CascadeReport) -> Iterator[str]:
@@ -54,7 +56,7 @@ def _suite(report: CascadeReport) -> Iterator[str]:
             f"a suite cannot express this: {report.first} differs from {report.then} in more than a model or a metric"
         )
         return
-    yield "write under graders, instead of both, and calibrate the whole as any other judge:"
+    yield "replace both graders with this one, and calibrate it like any other judge:"
     yield safe(f"  {report.then}:")
     yield "    …"
     yield safe(f"    {report.line}")

@@ -85,7 +85,7 @@ def calibrate(
     if kept:
         notes().print(f"already saved as {report.id}; there are no new labels from the pages", soft_wrap=True)
     elif keep:
-        said = f"kept as {report.id}: it corrects the rates of this judge until its prompt, model or settings change"
+        said = f"saved as {report.id}; corrects the rates of this judge until its prompt, model or settings change"
         notes().print(said, soft_wrap=True)
     elif not dry_run:
         notes().print("nothing was saved: no label is of a randomly sampled conversation")
@@ -135,7 +135,7 @@ def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -
     plan = QueuePlan(grader, named, size=number, selection="weighted", seed=seed)
     made = graded.store.queues.create(graded.grading, plan, user_name())
     each = ", ".join(f"{one.person} {one.assigned}" for one in made.people)
-    out().print(f"{count(made.items, 'conversation')} drawn as queue {made.id}: {each}", soft_wrap=True)
+    out().print(f"{count(made.items, 'conversation')} sampled into queue {made.id}: {each}", soft_wrap=True)
     out().print(f"label them under Label on the pages, then: viva calibrate {made.run_id} --grader {grader}")
 
 

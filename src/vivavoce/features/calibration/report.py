@@ -48,12 +48,12 @@ def needed_line(report: CalibrationReport) -> str:
     wanted = f"a 95% interval of the rate that is {need.width:.1%} wide"
     now = "" if need.now is None else f"; it is {need.now:.1%} wide now"
     if need.labels is None:
-        rest = f"a label for each of the {need.unlabelled:,} others would not do" if need.unlabelled else "all have one"
-        return f"more conversations are needed for {wanted}, not only more labels: {rest}{now}"
+        rest = f"labelling all {need.unlabelled:,} others would not be enough" if need.unlabelled else "all have one"
+        return f"{wanted} needs more conversations, not only more labels: {rest}{now}"
     if not need.labels:
         return f"the labels are enough for {wanted}{now}"
     more = "more label" if report.drawn else "label"
-    return f"about {count(need.labels, more)} of drawn conversations for {wanted}{now}"
+    return f"{wanted} needs about {count(need.labels, more)} of randomly sampled conversations{now}"
 
 
 def terminal_lines(report: CalibrationReport) -> Iterator[str | FittingTable]:

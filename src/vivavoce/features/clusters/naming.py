@@ -80,7 +80,7 @@ async def name_clusters(found: Clusters, model: Model) -> Clusters:
     names = {name: given[name] for name in firsts.values()}
     notes = [answer.note for answer in answers if answer.note is not None]
     if (repeated := len(given) - len(names)) > 0:
-        notes.append(f"{_keeping(repeated)}: the model gave the name of another")
+        notes.append(f"{_keeping(repeated)}: the model reused the name of another cluster")
     if (rest := len(found.clusters) - len(some)) > 0:
         notes.append(f"{_keeping(rest)}: only the first {MOST} are named")
     used = total(answer.usage for answer in answers)
@@ -110,7 +110,7 @@ async def _ask(model: Model, clusters: Sequence[Cluster]) -> _Answer:
         reply = await model.complete(naming_request(clusters))
         given = GivenNames.model_validate(reply.parsed, strict=True)
     except ValidationError as error:
-        note = _without(clusters, f"the model answered outside its shape: {describe(error)}")
+        note = _without(clusters, f"the model's answer does not match the schema: {describe(error)}")
         return _Answer({}, note=note, asked=len(clusters))
     except (ModelFault, RateLimited) as fault:
         if fault.kind == "not_recorded":

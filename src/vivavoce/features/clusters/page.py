@@ -37,7 +37,7 @@ KINDS: dict[Kind, str] = {
     "error": "Error",
     "tool": "Error of a tool",
     "expectation": "Violated expectation",
-    "reason": "Reasons alike",
+    "reason": "Similar reasons",
 }
 
 

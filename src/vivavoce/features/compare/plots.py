@@ -106,10 +106,7 @@ def finding(target: TargetComparison, comparison: GraderComparison | None) -> st
     compared = [one for one in alike if one.reading != "measured"]
     apart = [grader for grader in target.graders if grader.reading == "incomparable"]
     if not any(one.n for one in compared):
-        return (
-            f"{_apart(apart)}, so a difference tells nothing about the target until both runs are graded in "
-            "the same way."
-        )
+        return f"{_apart(apart)}, so differences may come from the grader. Grade both runs in the same way first."
     parts = [f"On the {pairs} that both runs scored, {_changes(compared)}."]
     if apart:
         parts.append(f"{_apart(apart)}; these are left out here.")
@@ -132,7 +129,7 @@ def _difference_from_a(comparison: Comparison) -> str:
     if measured := [grader.measured for grader in graders if grader.measured is not None and not grader.n]:
         graders = [grader for grader in graders if grader.reading != "measured"]
         if not graders:
-            return f" was only measured, on {count(measured[0].n, 'sample')}"
+            return f" has no threshold; measured on {count(measured[0].n, 'sample')}"
     if not any(grader.n for grader in graders):
         return " cannot be compared with A"
     phrases = [
@@ -181,7 +178,7 @@ def _share(chance: float) -> str:
     """Return in words how often chance gives such an uneven split, empty if that says nothing."""
     if chance >= 0.4:
         return ", which chance alone would explain"
-    often = "less than one time in a thousand" if chance < 0.001 else f"about one time in {round(1 / chance)}"
+    often = "less than one time in a thousand" if chance < 0.001 else f"in about 1 of {round(1 / chance)} comparisons"
     return f"; by chance, a split at least this uneven occurs {often}"
 
 

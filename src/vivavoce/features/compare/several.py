@@ -148,7 +148,7 @@ def _measured(comparison: Comparison) -> list[str]:
 
 def _level(comparisons: SeveralComparisons) -> str:
     level = f"{100 * comparisons.level:.4g}%"
-    return f"each run compared with A; the intervals of a grader hold together at 95% (each has {level})"
+    return f"each run compared with A; all intervals of a grader together have 95% confidence (each has {level})"
 
 
 def _rows(comparisons: SeveralComparisons) -> Iterator[list[Text]]:

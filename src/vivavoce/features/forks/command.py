@@ -118,7 +118,7 @@ def _show(result: RunResult, found: Forked, options: list[str], *, as_json: bool
     print_lines(fork_report(found))
     if result.stopped_by is not None:
         console.print(continuing(result.run, options))
-    console.print(f"see the continuations with: {shlex.join(['viva', 'show', result.run.id, *options])}")
+    console.print(f"see the replays with: {shlex.join(['viva', 'show', result.run.id, *options])}")
 
 
 def _exit_code(result: RunResult, found: Forked) -> int:

@@ -45,7 +45,7 @@ def links_of_run(run: Run) -> list[Page]:
     fork = fork_of(run)
     if fork is None:
         return []
-    return [Page("See the curve by turn" if fork.turn is None else "See what the fork shows", fork_page(run.id))]
+    return [Page("See the curve by turn" if fork.turn is None else "See the result of the fork", fork_page(run.id))]
 
 
 def sections_of_conversation(store: Store, run: Run, key: AttemptKey) -> list[PageSection]:

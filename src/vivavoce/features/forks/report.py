@@ -81,12 +81,12 @@ def sentences(found: Forked, errors: Sequence[str]) -> list[str]:
     left_out = sum(place.errors for place in found.places)
     apart = sum(place.apart for place in found.places)
     if left_out:
-        said.append(f"{count(left_out, 'continuation')} ended with an error and count nowhere: {errors[-1]}")
+        said.append(f"{count(left_out, 'replay')} ended with an error and are not counted: {errors[-1]}")
     if apart:
         turns = "the earlier turns"
         said.append(
-            f"{count(apart, 'continuation')} counted apart: the target keeps the conversation itself, and when {turns} "
-            "were said again it answered otherwise, so they say nothing of the conversation that was held"
+            f"{count(apart, 'replay')} counted separately: the target stores the conversation itself and gave other "
+            f"answers when {turns} were repeated, so these say nothing about the original conversation"
         )
     return said
 
@@ -94,17 +94,18 @@ def sentences(found: Forked, errors: Sequence[str]) -> list[str]:
 def _said(found: Forked) -> str:
     places, turn = found.places, found.turn
     if found.answer == "one_turn":
-        return f"gone on from turn {to_number(places[0].turn)}: {ratio(places[0])}"
+        return f"continued from turn {to_number(places[0].turn)}: {ratio(places[0])}"
     if found.answer == "seldom":
-        hint = "" if found.fork.by else "; with --target another target goes on, which shows until when it can be saved"
-        return f"it goes wrong from the beginning: held anew from turn 1 {ratio(places[0])}{hint}"
+        use = "; use --target to let another target continue, and see until which turn it can recover"
+        hint = "" if found.fork.by else use
+        return f"it fails from the beginning: replayed from turn 1, {ratio(places[0])}{hint}"
     if turn is not None:
         last = to_number(turn) == len(places)
-        after = "and as it was held it did not" if last else f"after it {ratio(places[turn + 1])}"
+        after = "and the original did not" if last else f"after it {ratio(places[turn + 1])}"
         name = f"turn {to_number(turn)}{', the last' if last else ''}"
-        return f"the odds fell at {name}: held anew from its beginning {ratio(places[turn])}, {after}"
+        return f"the success rate dropped at {name}: replayed from before it, {ratio(places[turn])}; {after}"
     ended = "so far no turn stands out" if found.status == "running" else "no turn stands out"
-    return f"{ended} after {count(found.spent, 'continuation')}{_largest(found)}"
+    return f"{ended} after {count(found.spent, 'replay')}{_largest(found)}"
 
 
 def _largest(found: Forked) -> str:
@@ -115,14 +116,14 @@ def _largest(found: Forked) -> str:
     if size <= 0 or before is None or after is None:
         return ""
     turns = turn_span(range(before.turn, after.turn))
-    return f"; the largest fall that was seen is in {turns}: before it {ratio(before)}, after it {ratio(after)}"
+    return f"; the largest drop was in {turns}: before it {ratio(before)}, after it {ratio(after)}"
 
 
 def _cost(found: Forked) -> list[str]:
     if found.fixed is None or found.fixed <= found.spent:
-        return [f"{count(found.spent, 'continuation')} showed it"] if found.turn is not None else []
-    equal = f"with equally many from each turn it would have taken about {found.fixed:,}"
-    return [f"{count(found.spent, 'continuation')} showed it; {equal}"]
+        return [f"{count(found.spent, 'replay')} were enough"] if found.turn is not None else []
+    equal = f"the same number from each turn would have needed about {found.fixed:,}"
+    return [f"{count(found.spent, 'replay')} were enough; {equal}"]
 
 
 def _agreement(found: Forked) -> list[str]:
@@ -131,7 +132,7 @@ def _agreement(found: Forked) -> list[str]:
     judged = f"the metric first_failure names turn {to_number(found.judged_turn)}"
     if found.turn is None:
         return [judged]
-    return [f"{judged}, {'too' if found.judged_turn == found.turn else 'which is another one'}"]
+    return [f"{judged}, {'too' if found.judged_turn == found.turn else 'a different turn'}"]
 
 
 def ratio(place: Place) -> str:
@@ -198,7 +199,7 @@ def _place(fork: Fork, turn: int, counts: Counts) -> Place:
     return Place.model_validate({**fields, "share": passed / tried, "low": low, "high": high})
 
 
-_HEADS = ("held anew from", "succeeded", "share", "95% interval", "errors", "apart")
+_HEADS = ("replayed from", "succeeded", "share", "95% interval", "errors", "apart")
 _RANKS = (0, 0, 0, 1, 3, 2)
 
 
@@ -219,7 +220,7 @@ def places_table(found: Forked) -> tuple[Sequence[str], list[Sequence[str]]]:
     A place that was not tried has dashes; columns of what no place has are left out.
     """
     ended = {True: "succeeded", False: "failed", None: "ended with an error"}[found.fork.ended_well]
-    rows = [*map(_cells, found.places), ("as it was held", ended, "", "", "", "")]
+    rows = [*map(_cells, found.places), ("original", ended, "", "", "", "")]
     kept = [column for column in range(len(_HEADS)) if any(row[column] for row in rows)]
     return [_HEADS[column] for column in kept], [[row[column] for column in kept] for row in rows]
 

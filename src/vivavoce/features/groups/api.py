@@ -24,7 +24,9 @@ def groups(
     by: Annotated[
         str, Query(description="`tag`, `target`, `trial`, `persona`, or a field such as `metadata.language`.")
     ] = "tag",
-    grader: Annotated[str | None, Query(description="Whose passes count; default: a conversation's worst.")] = None,
+    grader: Annotated[
+        str | None, Query(description="Grader whose pass rate is compared; default: a conversation's worst score.")
+    ] = None,
     pairs: Annotated[
         str | None, Query(description="A field; samples with the same value are variants of one case.")
     ] = None,

@@ -91,7 +91,7 @@ def _finding(groups: Sequence[Group]) -> str:
         return f"no group differs from the others beyond chance{note}"
     apart.sort(key=lambda one: -abs(one.rest.difference if one.rest is not None else 0))
     differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
-    others = "each other" if len(apart) == len(groups) == 2 else "the others that are alike"
+    others = "each other" if len(apart) == len(groups) == 2 else "the others"
     return f"{differ} from {others} beyond chance: {listed([_named(one) for one in apart], _NAMED)}{note}"
 
 

@@ -190,7 +190,7 @@ def _bools(values: Sequence[bool]) -> Bools:
 
 def agreement_lines(found: Rated, figures: Sequence[Figure], items: Sequence[Item]) -> Iterator[str]:
     """Yield what was compared, a table of the measures, and one of the items of the judge's list."""
-    yield f"**{code(found.grader)} beside {code(f'labels.{found.label}')}**: {_count_rated(found)}"
+    yield f"**{code(found.grader)} compared with {code(f'labels.{found.label}')}**: {_count_rated(found)}"
     yield ""
     heads = ["measure", "n", "value", "95% interval", "one rater", "length"]
     yield from table(heads, "lrrrrr", map(_figure_row, figures))
@@ -235,7 +235,7 @@ def people_markdown(agreement: PeopleAgreement | None) -> Iterator[str]:
     yield f"**{len(agreement.people)} people**: {', '.join(map(code, agreement.people))}"
     yield ""
     name = "Cohen's κ" if len(agreement.people) == 2 else "Fleiss' κ"
-    share = [f"labelled alike, of {agreement.n:,}", f"{agreement.same:,}", ""]
+    share = [f"same label, of {agreement.n:,}", f"{agreement.same:,}", ""]
     alpha = ["Krippendorff's α", number(agreement.alpha), interval(agreement.low, agreement.high)]
     yield from table(["measure", "value", "95% interval"], "lrr", [share, alpha, [name, number(agreement.kappa), ""]])
     if agreement.disputed:
@@ -266,7 +266,7 @@ def labels_line(grader: str, labels: Sequence[Label], agreement: LabelAgreement)
     parts = [f"{safe(grader)}: {said}" if grader else said]
     if (other := agreement.people) is not None:
         alpha = "" if other.alpha is None else f", α {other.alpha:.2f}{_between(other.low, other.high)}"
-        parts.append(f"they agree on {other.same} of {other.n} places that two or more labelled{alpha}")
+        parts.append(f"they agree on {other.same} of {other.n} conversations or turns with two or more labels{alpha}")
     if agreement.n:
         kappa = "" if agreement.kappa is None else f", κ {agreement.kappa:.2f}{_between(agreement.low, agreement.high)}"
         parts.append(f"the grader agrees with {agreement.both_pass + agreement.both_fail} of {agreement.n}{kappa}")

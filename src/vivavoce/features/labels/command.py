@@ -101,7 +101,7 @@ def _print_differing(labels: Sequence[DifferingLabels], *, as_json: bool) -> Non
             print_json(strict_json(label))
         return
     if not labels:
-        notes().print("no two people say pass and fail of one place", soft_wrap=True)
+        notes().print("no conversation or turn has both a pass and a fail label", soft_wrap=True)
     _print_lines(map(differing_line, labels))
 
 

@@ -65,7 +65,7 @@ def _publish(graded: GradedRun, mlflow: Any) -> list[str]:
     for known in client.search_runs([experiment], f"tags.`{GRADING}` = '{graded.grading.id}'"):
         if known.data.tags.get(COMPLETE):
             also = _tables(graded, client, known.info.run_id)
-            return [f"the scores {graded.grading.id} are there already: run {known.info.run_id} of the {place}{also}"]
+            return [f"the scores {graded.grading.id} already exist: run {known.info.run_id} of the {place}{also}"]
         client.delete_run(known.info.run_id)
     tags = {GRADING: graded.grading.id, "vivavoce.run": graded.run.id}
     if graded.grading.verdict is not None:

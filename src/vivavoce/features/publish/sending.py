@@ -197,4 +197,4 @@ def in_words(sent: Sent) -> Iterator[str]:
     for item, number in sent.items.items():
         yield count(number, item)
     for item, number in sent.known.items():
-        yield f"{count(number, item)} there already"
+        yield f"{count(number, item)} already {'exists' if number == 1 else 'exist'}"

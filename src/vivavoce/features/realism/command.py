@@ -126,6 +126,6 @@ def _write(found: Fitted, path: Path) -> None:
     kinds = count(len(found.part["tester"]["personas"]), "persona")
     notes().print(
         f"wrote {path}: {kinds}, fitted to {count(found.conversations, 'conversation')}; {found.held_back:,} are held "
-        "back. Put it into a suite with driver: penelope, and compare its run on them with --earlier",
+        "out. Add it to a suite with driver: penelope, run the suite, and compare with --earlier",
         soft_wrap=True,
     )

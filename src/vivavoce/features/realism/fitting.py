@@ -77,7 +77,7 @@ class Fitted:
     def text(self) -> str:
         """Return the file: YAML below a comment that says where it comes from."""
         return (
-            f"# Users fitted to {count(self.conversations, 'conversation')} of {one_line(self.source)}; "
+            f"# Personas fitted to {count(self.conversations, 'conversation')} of {one_line(self.source)}; "
             f"{self.held_back:,} are held back.\n"
             "# Put this into a suite with `driver: penelope`. A row's own persona goes before these.\n"
         ) + _TRAILING.sub("", yaml_text(dict(self.part)))

@@ -17,7 +17,7 @@ from vivavoce.metrics.exact.language import language_of
 from vivavoce.report.text import count
 from vivavoce.stats.resampling import Floats
 
-UNKNOWN = "too short to tell"
+UNKNOWN = "too short to detect"
 """What stands for the language of a conversation with too few letters."""
 TOGETHER = 100
 """Conversations whose language is told together, where none is long enough alone."""

@@ -27,7 +27,7 @@ HEADS = ("feature", "simulated", "real, 95% interval", "difference, 95% interval
 """What is said of each feature; `simulated has more`: in which part of all pairs."""
 CHANGE_HEADS = ("feature", "earlier", "later", "real", "the later run is")
 
-_DIRECTIONS = {"closer": "closer", "farther": "farther", "past": "closer, on the other side"}
+_DIRECTIONS = {"closer": "closer", "farther": "farther", "past": "closer, past the real mean"}
 
 
 def feature_cells(difference: FeatureDifference) -> list[str]:
@@ -57,7 +57,7 @@ def side_line(what: str, side: Side) -> str:
 def sides(realism: Realism) -> Iterator[str]:
     """Yield what both sides are."""
     yield side_line("simulated", realism.simulated)
-    yield side_line("real, the half that is held back" if realism.held_back else "real", realism.real)
+    yield side_line("real, held-out half" if realism.held_back else "real", realism.real)
 
 
 def apart_lines(realism: Realism) -> Iterator[str]:
@@ -81,13 +81,14 @@ def change_lines(change: Change) -> Iterator[str]:
     yield f"since {safe(change.earlier)} {closer} came closer to real users, {farther:,} went farther"
     if change.after.features is not None and change.before.features is not None:
         features = [_pairs(one.features, one.low, one.high) for one in (change.after, change.before)]
-        yield f"on average over features, one side has more in {features[0]}; before, in {features[1]}; 50% is alike"
+        more = f"one side has more in {features[0]} of pairs (before: {features[1]}); 50% means no difference"
+        yield f"average over features: {more}"
     after, before = change.after.classifier, change.before.classifier
     if after.right is None or before.right is None:
-        yield f"classifier: not said: {after.note or before.note}"
+        yield f"classifier: no result: {after.note or before.note}"
         return
     told = [_pairs(one.right, one.low, one.high) for one in (after, before)]
-    yield f"the classifier picks the simulated one in {told[0]}; before, in {told[1]}"
+    yield f"the classifier picks the simulated one in {told[0]} (before: {told[1]})"
 
 
 def _pairs(value: float | None, low: float | None, high: float | None) -> str:

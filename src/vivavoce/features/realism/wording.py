@@ -56,7 +56,7 @@ def apart_in_words(apart: Apart) -> str:
     )
     knows = {"manner": "how they are written", "manner and meaning": f"how they are written and {about}"}
     if apart.right is None or apart.low is None or apart.high is None:
-        return f"by {knows[apart.by]}: not said: {apart.note or 'nothing can be said'}"
+        return f"by {knows[apart.by]}: no result: {apart.note or 'too little data'}"
     figures = f"{apart.right:.0%} of pairs [{apart.low:.0%}, {apart.high:.0%}]"
     verdict = "" if apart.can_tell else ", so it cannot distinguish them"
     return f"by {knows[apart.by]}, a simple classifier picks the simulated one in {figures}; 50% is guessing{verdict}"

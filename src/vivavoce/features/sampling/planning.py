@@ -194,19 +194,19 @@ def basis(found: Planned) -> str:
     """Return what a plan rests on, in words."""
     on = found.based_on
     if on is None:
-        return "there is no earlier run to learn from: this is the worst case of trials, as uncertain as a coin"
+        return "no earlier run: assuming the largest possible variance between trials"
     figure = f"the {'pass rate' if on.of_passes else 'mean'} of {safe(on.grader)}"
     learned = f"{figure} in run {on.run} ({count(on.samples, 'sample')})"
     variance = f"variance {on.estimate:.3g}, upper limit {on.within:.3g} with 90% confidence"
     if on.within >= WORST > 2 * on.estimate:
-        return f"{learned} is too small to say how much trials vary ({variance}): this is the worst case of trials"
+        return f"{learned} is too small to estimate the variance between trials ({variance}): assuming the worst case"
     if on.measured:
         return f"as {learned} varies from trial to trial: {variance}"
-    return f"{learned} has one trial of each sample, so trials are taken to vary as much as samples: {variance}"
+    return f"{learned} has one trial per sample: assuming that trials vary as much as samples: {variance}"
 
 
 ASSUMPTION = (
-    "this counts with samples that flip one way; where some flip back, it takes more, and graded scores may take fewer"
+    "this assumes that all flips go one way; if some go back, more samples are needed; graded scores may need fewer"
 )
 """What every number of samples rests on: see `spread`."""
 
@@ -217,21 +217,21 @@ def outlook(found: Planned) -> Iterator[str]:
     yield f"the suite has {count(found.samples, 'sample')} × {count(found.trials, 'trial')}: {_seen(found.sees)}"
     if found.sees is None or found.sees > found.detect:
         more = found.more_trials
-        instead = "; no number of trials would do" if more is None else f", or {count(more, 'trial')} of each"
-        yield f"for {found.detect:g} it takes more samples{instead}"
+        instead = "; more trials cannot replace them" if more is None else f", or {count(more, 'trial')} of each"
+        yield f"{found.detect:g} needs more samples{instead}"
     if found.labels is None:
         return
     known = (
-        "no calibration says how often the judge is wrong, so as many as without a judge"
+        "the judge is not calibrated: assuming as many labels as without a judge"
         if found.wrong is None
         else f"people disagree with {found.wrong:.0%} of its verdicts"
     )
     labels = count(found.labels, "label")
-    yield f"{labels} of people give the rate without the judge's errors to ±{found.detect:g}: {known}"
+    yield f"{labels} by people give the corrected rate within ±{found.detect:g}: {known}"
 
 
 def _seen(sees: float | None) -> str:
-    return "too few to show a change" if sees is None or sees >= 1 else f"it shows a change of {sees:.2g} or more"
+    return "too few to show a change" if sees is None or sees >= 1 else f"it detects a change of {sees:.2g} or more"
 
 
 def cost_of(need: Need) -> str:

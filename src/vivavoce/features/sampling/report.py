@@ -37,7 +37,7 @@ def drawn_text(sampling: Sampling) -> str:
         how = f", in proportion from {count(len(found), 'group')} by {', '.join(sampling.by)}: {shown}"
     else:
         how = ", at random"
-    weight = "" if sampling.weight_by is None else f", more often where there is more {sampling.weight_by}"
+    weight = "" if sampling.weight_by is None else f", weighted by {sampling.weight_by}"
     return of + (f"{weight}{how}" if sampling.by else f"{weight or how}")
 
 

@@ -130,7 +130,7 @@ def trait_of(name: str, base: Path) -> Trait:
 def _metric(name: str, base: Path) -> BaseMultiTurnMetric:
     by_name = not is_file_reference(name) and not name.endswith((".yaml", ".yml"))
     if by_name and name not in (known := metrics.names()):
-        rule = f"conversations are told apart by {', '.join(_COUNTED)}, a field such as metadata.language, or a metric"
+        rule = f"conversations can be grouped by {', '.join(_COUNTED)}, a field such as metadata.language, or a metric"
         meant = did_you_mean(name, [*_COUNTED, *known, *(Sample.model_fields.keys() - {"messages"})])
         raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that asks no model{meant}")
     metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _unopened)

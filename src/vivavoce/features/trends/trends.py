@@ -71,7 +71,7 @@ def _moved(name: str, points: Sequence[Point], stretch: Sequence[int]) -> Iterat
     newest = points[stretch[-1]]
     changed = [at for at in range(stretch[0] + 1, stretch[-1] + 1) if points[at].changes]
     before = points[max(place for place in stretch if place < changed[-1])] if changed else points[stretch[0]]
-    since = _since(points[changed[-1]]) if changed else f"over {count(len(stretch), 'run')}, with no known change"
+    since = _since(points[changed[-1]]) if changed else f"over {count(len(stretch), 'run')} without a recorded change"
     yield _step(name, before, newest, since, _turning(points, stretch, before))
     runs_since = sum(place >= changed[-1] for place in stretch) if changed else len(stretch)
     if len(stretch) < ENOUGH:

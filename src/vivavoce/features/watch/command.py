@@ -153,5 +153,5 @@ def _watch_folder(watch: Watch, path: Path | None) -> None:
 def _watch_requests(watch: Watch, host: str, port: int) -> None:
     token = os.environ.get("VIVAVOCE_TOKEN") or None
     opened = lazy("vivavoce.server.listening:listen")(watch.store, host, port, token)
-    watch.say(f"taking traces at {opened.address} · press Ctrl-C to stop")
+    watch.say(f"receiving traces at {opened.address} · press Ctrl-C to stop")
     run_loop(lazy("vivavoce.features.watch.service:watch_requests")(watch, opened))

@@ -42,7 +42,7 @@ def _print(found: Watched) -> None:
         split = f"{count(found.state.split, 'conversation')} also judged by the watch '{found.state.split_with}'"
         out().print(one_line(f"{split}: send all traces of a conversation to one receiver", 300), soft_wrap=True)
     seen = f"{count(total.arrived, 'conversation')} in {found.span}, {total.sampled:,} sampled, {total.judged:,} judged"
-    left = f", {total.broken:,} with an error, {total.passed_over:,} passed over, {found.state.waiting:,} waiting"
+    left = f", {total.broken:,} with an error, {total.passed_over:,} not judged, {found.state.waiting:,} waiting"
     out().print(seen + left, soft_wrap=True)
     if total.rates:
         out().print(_rates(found))

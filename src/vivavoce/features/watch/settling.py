@@ -106,7 +106,7 @@ def begin(database: sqlite3.Connection, counts: Counter[str], rules: Rules, now:
     for due in [Due(*row) for row in database.execute(_DUE, limits)]:
         if due.times >= MAX_BEGUN:
             trace = _trace_of(database, due.bundle)
-            begun.left_out.append(f"trace '{trace}' is set aside: reading it began {due.times} times and did not end")
+            begun.left_out.append(f"trace '{trace}' is skipped: reading it failed {due.times} times")
             counts["cannot be read"] += 1
             _close(database, due)
             continue
@@ -253,7 +253,7 @@ def _keep(database: sqlite3.Connection, counts: Counter[str], rules: Rules, row:
             database.execute("UPDATE talk SET digest = ?, row = ? WHERE number = ?", (digest, _row(row), number))
             return
         version += 1
-        counts["went on"] += 1
+        counts["continued"] += 1
     sample = identity if version == 1 else f"{identity}~{version}"
     database.execute(_NEW, (identity, version, sample, digest, _row(row), now))
     counts["conversations"] += 1

@@ -80,7 +80,7 @@ def _build(suite: Suite, feed: Feed, options: RunOptions, budget: Budget, answer
     judges = JudgeOpener(budget, answers, options.replay, suite.spec.max_concurrent, base=suite.base)
     return Experiment(
         name=suite.spec.name,
-        samples=Samples(feed, None, WATCHED, "what comes in"),
+        samples=Samples(feed, None, WATCHED, "incoming traces"),
         scoring=Builder(suite, judges.open).scoring(),
         limits=Limits(suite.spec.max_concurrent),
         description=Description(dump_spec(suite), suite.base, suite.source),

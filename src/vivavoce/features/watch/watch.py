@@ -40,7 +40,7 @@ SPEAKS_EVERY = 10.0
 """Seconds between two lines that say how far it is."""
 
 _TOLD = (
-    *("judged", "passed", "of tests", "not sampled", "went on", "without a conversation", "repeated"),
+    *("judged", "passed", "of tests", "not sampled", "continued", "without a conversation", "repeated"),
     *("cannot be read", "refused", "refused: no room"),
 )
 
@@ -120,7 +120,7 @@ class Watch:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if hanging in done:
-            self.say("what came in last is still being read; it is dropped unless its sender was answered")
+            self.say("the last traces are still being read; those not yet acknowledged are dropped")
             return
         await self._beat.tell(self._spending(), outage=self._outage.lasts, ended=True)
 
@@ -138,8 +138,8 @@ class Watch:
         for other in others:
             if states[other].ended_at is None:
                 self.say(
-                    f"the watch '{other}' also receives traces for this store: two receivers cannot join the "
-                    "turns of a conversation; send all traces of a conversation to one of them"
+                    f"the watch '{other}' also receives traces for this store: two receivers cannot combine the "
+                    "turns of one conversation; send all traces of a conversation to one of them"
                 )
 
     async def on(self, event: Event) -> None:
@@ -151,7 +151,7 @@ class Watch:
                 if self._outage.hear(event.outcome):
                     self._tell_of_outage()
         elif isinstance(event, RunStarted) and not self.how.quiet:
-            self.say(f"run {event.run.id} goes on" if event.done else f"run {event.run.id} begins")
+            self.say(f"run {event.run.id} continues" if event.done else f"run {event.run.id} begins")
 
     def _tell_of_outage(self) -> None:
         """Say that a judge does not answer, or does again; with `once`, end then."""
@@ -300,7 +300,7 @@ class Watch:
         try:
             stopped_by = await self._execute(period, run)
         except Changed as error:
-            self.say(f"{error}: what is left goes to a new one")
+            self.say(f"{error}: the remaining conversations go to a new run")
             await self.spool.work(lambda database, _: handing.give_back(database, period.run))
             await self._close(period)
             return
@@ -309,8 +309,10 @@ class Watch:
         if stopped_by is None:
             await self._close(period)
             return
-        what = "what is left" if self.how.once else f"what is complete until {in_words(period.ends)}"
-        self.say(f"run {period.run} stopped: {stopped_by}; {what} is not judged")
+        what = (
+            "the remaining conversations" if self.how.once else f"conversations completed until {in_words(period.ends)}"
+        )
+        self.say(f"run {period.run} stopped: {stopped_by}; {what} are not judged")
         await self.spool.work(lambda database, _: handing.open_period(database, period._replace(spent=True)))
 
     async def _execute(self, period: Period, run: Run | None) -> str | None:
@@ -411,7 +413,7 @@ class Watch:
         if not self._beat.state.split:
             self.say(
                 f"conversation '{sample}' was also judged by the watch '{other}': two receivers of a store "
-                "cannot join the turns of a conversation; send all traces of a conversation to one of them"
+                "cannot combine the turns of one conversation; send all traces of a conversation to one of them"
             )
         self._beat.note_split(len(elsewhere), other)
 

@@ -365,11 +365,11 @@ def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
     for graded, share in ((False, f"{POWER:.0%}"), (True, f"at least {POWER:.0%}")):
         if changes := [text for each, text in by if each == graded]:
             some, each = ("A change", "") if len(changes) == 1 else ("Changes", "each ")
-            less = "; smaller ones may show, too" if graded else ""
-            yield f"{some} of {listed(changes)} would {each}have shown in {share} of such comparisons{less}."
+            less = "; smaller changes may be detected, too" if graded else ""
+            yield f"{some} of {listed(changes)} would {each}be detected in {share} of such comparisons{less}."
     for one in same:
         if one.n < (fewest := fewest_changes(one.level)):
-            yield f"{count(one.n, 'sample')} cannot show any change of {safe(one.name)}: it takes at least {fewest}."
+            yield f"{count(one.n, 'sample')} cannot show a change of {safe(one.name)}: at least {fewest} are needed."
 
 
 def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
@@ -384,5 +384,5 @@ def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
     ]
     if not by:
         return None
-    about = "p and the interval are about the mean. Counts of samples, regardless of how far each moved, say otherwise"
+    about = "p and the interval are about the mean. Counts of better and worse samples say otherwise"
     return f"{about}: {listed(by)}."

@@ -82,7 +82,7 @@ def _sentence(verdict: Verdict, comparison: Comparison, tolerance: Tolerance) ->
         return "undecided whether it is worse than before"
     lows = [grader.low for target in comparison.targets for grader in target.graders if grader.low is not None]
     smallest = tolerance.smallest_effect
-    shown = "no loss shown" if smallest is None else f"no loss of {smallest:g} or more shown"
+    shown = "no loss shown" if smallest is None else f"no loss of {smallest:g} or more detected"
     return shown + _not_excluded(min(lows, default=None))
 
 
@@ -188,7 +188,7 @@ def _reasons(comparison: Comparison, tolerance: Tolerance, family: _Family) -> I
         yield _undecided("the tester changed between the two runs; part of the difference may come from it")
     for kind, names in (("target", comparison.targets_only_a), ("grader", comparison.graders_only_a)):
         if names:
-            yield _undecided(f"{count(len(names), kind)} of the earlier run only: {_some(names)}")
+            yield _undecided(f"{count(len(names), kind)} only in the earlier run: {_some(names)}")
     for kind, names in (("target", comparison.targets_only_b), ("grader", comparison.graders_only_b)):
         if names:
             yield _new(kind, names)
@@ -203,7 +203,7 @@ def _reasons(comparison: Comparison, tolerance: Tolerance, family: _Family) -> I
 
 def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) -> Iterator[RulingReason]:
     if target.unmatched_a:
-        these = f"{count(len(target.unmatched_a), 'sample')} of the earlier run only"
+        these = f"{count(len(target.unmatched_a), 'sample')} only in the earlier run"
         yield _undecided(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
     if target.unmatched_b:
         yield _new("sample", target.unmatched_b)
@@ -219,8 +219,8 @@ def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) 
 
 def _of_samples(one: GraderComparison, no_breaks: bool) -> Iterator[RulingReason]:
     kinds: list[tuple[list[str], Verdict | None, str]] = [
-        (one.breaks, "fail" if no_breaks else None, "passed in every trial before and in none now"),
-        (one.lost if no_breaks else [], "inconclusive", "passed in every trial before and had only errors now"),
+        (one.breaks, "fail" if no_breaks else None, "passed all trials before and none now"),
+        (one.lost if no_breaks else [], "inconclusive", "passed all trials before and had only errors now"),
         (one.dropped, None, "scored before and skipped now, not compared"),
     ]
     for samples, verdict, what in kinds:
@@ -259,10 +259,10 @@ def _decide(
         return "inconclusive", f"; {samples} cannot show a loss: it takes at least {fewest}"
     if (smallest := tolerance.smallest_effect) is not None:
         if tolerance.matters(change) and change.difference < 0:
-            return "inconclusive", f"; {samples} cannot tell that from chance"
+            return "inconclusive", f"; with {samples} this may be chance"
         return "pass", f"; less than {smallest:g}, the smallest loss that matters" if change.difference < 0 else ""
     if any(test.p_value <= alpha for _, test in _tests(change)):
-        return "inconclusive", f"; worse alone, but not certain{among} (adjusted p {p_text(lowest)})"
+        return "inconclusive", f"; worse by itself, not significant{among} (adjusted p {p_text(lowest)})"
     flip = loss.sign_flip_p_value
     if change.difference < 0 and flip is not None and flip <= alpha / 2:
         why = f"scores are lower and the answers differ (sign-flip p {p_text(flip)})"

@@ -274,7 +274,7 @@ def side_of(origin: Origin, found: ScenarioScores, grading: Grading | None = Non
     return GradedSide(origin, list(found.graders), targets, grading)
 
 
-MAKE_ONE = "make one with: viva export RUN --format baseline --output FILE"
+MAKE_ONE = "create one with: viva export RUN --format baseline --output FILE"
 """The next step of somebody whose file is not a baseline."""
 
 
@@ -322,7 +322,7 @@ def write_baseline(graded: GradedRun, out: TextIO) -> None:
     """
     if partial := partial_note(graded.run):
         raise UsageError(f"{graded.run.id} is {partial}")
-    check_even(graded.run, "it is no baseline")
+    check_even(graded.run, "it cannot be a baseline")
     if not graded.ended:
         raise UsageError(
             f"{graded.run.id} is not complete, so it cannot be a baseline; continue it with viva run --resume"

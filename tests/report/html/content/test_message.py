@@ -191,7 +191,7 @@ def found(part: ContentPart) -> Media:
 def test_a_raster_image_is_shown_by_its_first_bytes(claimed: str, data: bytes, found: str) -> None:
     one = image(claimed, data)
     assert (one.shown, one.type) == (True, found)
-    assert "which it is not" not in one.words
+    assert "which is wrong" not in one.words
     assert decoded(one) == data
 
 
@@ -205,7 +205,7 @@ def test_sound_is_shown_by_its_first_bytes(format: str, data: bytes) -> None:  #
 
 
 def test_an_image_that_lies_about_its_type_is_said_so() -> None:
-    assert image("image/jpeg", PNG).words == "image, PNG, 1 kB; it says image/jpeg, which it is not"
+    assert image("image/jpeg", PNG).words == "image, PNG, 1 kB; it says image/jpeg, which is wrong"
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ class Media:
             why = "which its bytes are not" if self.claimed in _NAMES else f"and only {_KINDS[self.kind]} are shown"
             return f"{self.kind}, {self._much}, not shown: {says}, {why}"
         known = f"{self.kind}, {_NAMES[self.type]}, {self._much}"
-        return known if self.type == _SAME.get(self.claimed, self.claimed) else f"{known}; {says}, which it is not"
+        return known if self.type == _SAME.get(self.claimed, self.claimed) else f"{known}; {says}, which is wrong"
 
     @property
     def _much(self) -> str:
