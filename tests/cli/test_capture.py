@@ -27,7 +27,7 @@ def test_a_row_is_printed_and_what_was_cut_is_said_apart(viva: Viva) -> None:
     done = viva("capture", "latest/mail")
     assert done.returncode == 0
     assert json.loads(done.stdout)["input"] == "I am [email 1]"
-    assert done.stderr.startswith("cut out: 1 e-mail; names and addresses of people are not recognised")
+    assert done.stderr.startswith("removed: 1 e-mail; names and addresses of people are not recognised")
 
 
 def test_a_row_is_added_to_a_dataset_once_and_can_be_run(viva: Viva) -> None:
@@ -44,7 +44,7 @@ def test_a_row_is_added_to_a_dataset_once_and_can_be_run(viva: Viva) -> None:
         (["latest"], "write RUN/SAMPLE"),
         (["latest/post"], "no sample 'post'"),
         (["latest/mail", "--target", "other"], "no target 'other'"),
-        (["latest/mail", "--region", "Xx"], "no region 'Xx'"),
+        (["latest/mail", "--region", "Xx"], "unknown region 'Xx'"),
         (["latest/mail", "--to", "rows.csv"], "a row can be added to JSONL only"),
         (["latest/mail", "--to", "half.jsonl"], "half.jsonl:1"),
     ],

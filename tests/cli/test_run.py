@@ -87,7 +87,7 @@ def test_only_what_failed_is_run_again_and_the_new_run_is_partial(viva: Viva, fo
     assert again.returncode == 0
     assert asked(folder) == ["Germany?", "Norway?"]
     whole, partial = run_named(first.stderr), run_named(again.stderr)
-    assert f"partial: it repeats a part of {whole}" in again.stdout
+    assert f"partial: reruns part of {whole}" in again.stdout
     with Store.open(settings().store) as store:
         assert store.run("latest").partial_of == whole
         assert store.run("latest", whole=True).id == whole
@@ -98,7 +98,7 @@ def test_only_what_failed_is_run_again_and_the_new_run_is_partial(viva: Viva, fo
     assert "finished, partial" in viva("runs").stdout
     assert viva("compare").returncode == 2
     assert viva("compare", whole, partial).returncode == 0
-    assert f"partial: it repeats a part of {whole}" in viva("show").stdout
+    assert f"partial: reruns part of {whole}" in viva("show").stdout
     for form in ("markdown", "github", "junit", "html", "json"):
         done = viva("export", partial, "--format", form)
         assert "partial" in done.stdout
@@ -126,7 +126,7 @@ def test_a_choice_among_what_failed(viva: Viva, folder: Path) -> None:
     assert asked(folder) == ["Germany?"]
     none = viva("run", "--failed", "--sample", "fr")
     assert (none.returncode, asked(folder)) == (2, [])
-    assert "no sample that failed in" in none.stderr
+    assert "no failed sample of" in none.stderr
 
 
 def test_where_nothing_failed_nothing_is_run(viva: Viva, folder: Path) -> None:
@@ -267,7 +267,7 @@ def test_only_what_changed_is_run_again(watching: Watching, folder: Path) -> Non
     assert len(asked(folder)) == 3
     write_rows(folder, [ROWS[0], {**ROWS[1], "ground_truth": "Bonn"}, ROWS[2]])
     watching("d.jsonl changed")
-    assert "partial: it repeats" in watching("FAIL")
+    assert "partial: reruns" in watching("FAIL")
     watching("see the worst with")
     assert asked(folder) == ["Germany?"]
     (folder / "suite.yaml").write_text(SUITE.replace("0.9", "0.5"))

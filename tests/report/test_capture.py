@@ -84,9 +84,9 @@ def test_keys_and_personal_data_are_cut_out_everywhere_and_counted(run: Run, mon
     assert captured.row["input"] == ["I am [email 1], call [phone 1]", "Mail [email 1], not [email 2]"]
     assert captured.row["context"] == {"role": "clerk", "[email 1]": ["[card 1]", 12, True, None]}
     assert captured.cut == {"e-mail": 2, "phone number": 1, "card number": 1, "key": 2}
-    assert "cut out: " in captured.notes()[0]
+    assert "removed: " in captured.notes()[0]
     assert "2 e-mails" in captured.notes()[0]
-    assert "cut out: nothing; names and addresses" in capture(run, attempt({"input": "Hi"})).notes()[0]
+    assert "removed: nothing; names and addresses" in capture(run, attempt({"input": "Hi"})).notes()[0]
 
 
 def test_an_id_that_is_an_address_is_cut_too_and_a_region_finds_its_numbers(run: Run) -> None:
@@ -95,7 +95,7 @@ def test_an_id_that_is_an_address_is_cut_too_and_a_region_finds_its_numbers(run:
     row = capture(run, named, "US").row
     assert (row["id"], row["input"]) == ("[email 1]", "call [phone 1]")
     assert row["metadata"]["captured_from"] == "run-1/[email 1]#1 on bot"
-    with pytest.raises(UsageError, match="no region 'XX'"):
+    with pytest.raises(UsageError, match="unknown region 'XX'"):
         capture(run, held, "XX")
 
 

@@ -53,7 +53,7 @@ class Captured:
         cut = ", ".join(count(number, name) for name, number in self.cut.items())
         left_out = [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
         rest = "names and addresses of people are not recognised: read the row before you share it"
-        return [f"cut out: {cut or 'nothing'}; {rest}", *left_out]
+        return [f"removed: {cut or 'nothing'}; {rest}", *left_out]
 
 
 def capture(run: Run, attempt: Attempt, region: str | None = None) -> Captured:

@@ -69,7 +69,7 @@ def partial_note(run: Run) -> str | None:
         return None
     if (special := description(run)) is not None:
         return f"{special.words}; it cannot be a baseline or a point of a trend"
-    return f"partial: it repeats a part of {run.partial_of}, and is no baseline and no point of a trend"
+    return f"partial: reruns part of {run.partial_of}; not used for baselines or trends"
 
 
 def grader_names(grading: Grading) -> list[str]:

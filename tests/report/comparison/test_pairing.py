@@ -206,6 +206,6 @@ async def test_what_to_know_of_the_two_sides_is_said(store: Store) -> None:
     other = await keep(store, exact({"a": 0.0}), "run-c", suite="billing")
     assert compare(store, whole.grading, whole.grading).notes == []
     found = compare(store, part.grading, whole.grading)
-    assert found.notes == ["run-b is partial: it repeats a part of run-a"]
+    assert found.notes == ["run-b is partial: it reruns part of run-a"]
     assert "run-b is partial" in markdown_comparison(found)
     assert compare(store, whole.grading, other.grading).notes == ["these are runs of two suites, support and billing"]

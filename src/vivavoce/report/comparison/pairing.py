@@ -101,7 +101,7 @@ def _suites(a: Origin, b: Origin) -> Iterator[str]:
 def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
     for run in (store.run(side.run_id) for side in sides if isinstance(side, Grading)):
         if run.partial_of is not None:
-            special, part = description(run), f"is partial: it repeats a part of {run.partial_of}"
+            special, part = description(run), f"is partial: it reruns part of {run.partial_of}"
             yield f"{run.id} {part if special is None else f'is a {special.words}'}"
         if (drawn := run.sampling) is not None:
             yield f"{run.id} judged {drawn.drawn:,} of {drawn.population:,} conversations, drawn at random"
