@@ -108,7 +108,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"messages": [said("a", {"number": 0})]}, "has an invalid session"),
     (
         {"messages": [said("a", {"number": 1, "user": "a"}), said("b", {"number": 1, "user": "b"})]},
-        "session 1 is of 'a' and of 'b'",
+        "session 1 has two users, 'a' and 'b'",
     ),
 ]
 

@@ -99,7 +99,7 @@ def test_calls_of_agents_whose_tools_nobody_knows_do_not_count() -> None:
         ({"a": [3]}, "a tool must be a name"),
         ({"a": [{"parameters": "x"}]}, "a tool must be a name"),
         ({"Refund Agent": [], "refund_agent": []}, "are spellings of one agent"),
-        ({" ": []}, "the name of an agent"),
+        ({" ": []}, "an agent name must be"),
     ],
 )
 def test_tools_that_are_no_lists_by_agent_are_refused(tools: Any, rule: str) -> None:
