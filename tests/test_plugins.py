@@ -357,7 +357,7 @@ def test_a_plugin_opens_models_by_name(packages: Path) -> None:
     ("name", "options", "message"),
     [
         ("ecko:loud", {}, "no provider 'ecko'; did you mean 'echo'"),
-        ("acme:large", {}, "calls itself 'acme:small'; its name must be 'acme:large'"),
+        ("acme:large", {}, "a model named 'acme:small'; expected 'acme:large'"),
         ("alias:a", {}, "returns a str; it returns a model"),
         ("broken:a", {}, "'broken' of a plugin failed: KeyError: 'region'"),
         ("echo:loud", {"api_key": "k"}, "takes no API key"),
@@ -415,7 +415,7 @@ def test_a_format_of_a_plugin_is_found_and_its_failures_name_it(packages: Path, 
     ("references", "message"),
     [
         ({"raises": "some_formats:RAISES"}, "the format 'raises' of the plugin .* failed: ZeroDivisionError: fits"),
-        ({"another": "some_formats:OTHER"}, "'another' .* calls itself 'other'; both names must be the same"),
+        ({"another": "some_formats:OTHER"}, "'another' .* has the name 'other'; both names must match"),
         ({"neither": "some_formats:NEITHER"}, "has neither a reader nor a writer"),
         ({"function": "some_formats:FUNCTION"}, "is a function; it must be a vivavoce.conversations.format.Format"),
         ({"absent": "some_formats:ABSENT"}, "cannot load its format 'absent' from some_formats:ABSENT"),

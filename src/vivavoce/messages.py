@@ -526,10 +526,10 @@ def _with_content(message: Message) -> Message:
     if key := unread_text(message):
         raise ValueError(
             f"has no 'content', and the text under {_short(key)} is not read; "
-            "write it as 'content' (or write 'content': null, where nothing was said)"
+            "write it as 'content' (or write 'content': null, if the message is empty)"
         )
     if isinstance(message.session, dict) and "number" in message.session:
-        raise ValueError('has a broken session; it is {"number": 2, "user": "ana"}, with numbers from 1')
+        raise ValueError('has an invalid session; expected {"number": 2, "user": "ana"}, numbered from 1')
     if isinstance(message, ToolMessage) and message.outcome is not None and read_outcome(message.outcome) is None:
         raise ValueError(f"has the unknown outcome {_short(message.outcome)}; write succeeded, failed, or refused")
     return message
@@ -727,6 +727,6 @@ def mark_of(messages: Iterable[Message]) -> SessionMark | None:
 def windows(turns: Sequence[Sequence[AnyMessage]], size: int) -> Iterator[list[AnyMessage]]:
     """Yield, for each turn, the messages of that turn and of up to `size - 1` turns before it."""
     if size < 1:
-        raise ValueError(f"a window holds at least 1 turn, got {size}")
+        raise ValueError(f"a window needs at least 1 turn, got {size}")
     for end in range(1, len(turns) + 1):
         yield [message for turn in turns[max(0, end - size) : end] for message in turn]

@@ -214,7 +214,7 @@ def _charging(write: Callable[[Any], object]) -> Callable[[Context, object], obj
         if isinstance(value, Undefined):
             return write(value)
         if callable(value):
-            raise TemplateRuntimeError("a function cannot be put into the text")
+            raise TemplateRuntimeError("a function cannot be rendered as text")
         budget = _budget.get()
         if budget.read(value) > budget.chars:
             raise _too_long()

@@ -70,7 +70,7 @@ class foreign_code:  # noqa: N801  # called like a function
         if isinstance(error, asyncio.CancelledError):
             if is_cancelled():
                 return
-            raise RuntimeError("it cancelled itself") from error
+            raise RuntimeError("it cancelled its own task") from error
         if isinstance(error, GeneratorExit):
             if _current_task() is not self._task:  # the coroutine is closed, and not run
                 return

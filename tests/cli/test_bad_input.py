@@ -56,7 +56,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(viva: 
 def test_an_option_that_takes_one_value_is_refused_twice(viva: Viva) -> None:
     done = viva("run", "suite.yaml", "--trials", "2", "--trials", "3")
     assert done.returncode == 2
-    assert "--trials is given twice, but takes one value" in done.stderr
+    assert "--trials was given twice; it takes one value" in done.stderr
     assert viva("run", "suite.yaml", "--sample", "a", "--sample", "b", "-q", "-q", "--dry-run").returncode == 0
 
 

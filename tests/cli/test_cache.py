@@ -77,8 +77,8 @@ def test_a_store_without_replies_says_so(viva: Viva) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["export"], "name the cassette file: viva store cache export replies.jsonl"),
-        (["import"], "name the cassette file: viva store cache import replies.jsonl"),
+        (["export"], "give a cassette file: viva store cache export replies.jsonl"),
+        (["import"], "give a cassette file: viva store cache import replies.jsonl"),
         (["info", "x.jsonl"], "viva store cache info takes no file; to write one: viva store cache export x.jsonl"),
         (["export", "x.jsonl", "--json"], "--json is for viva store cache info"),
         (["import", "bad.jsonl", "--model", "m"], "a cassette is always imported completely"),

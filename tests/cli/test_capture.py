@@ -44,7 +44,7 @@ def test_a_row_is_added_to_a_dataset_once_and_can_be_run(viva: Viva) -> None:
         (["latest"], "write RUN/SAMPLE"),
         (["latest/post"], "no sample 'post'"),
         (["latest/mail", "--target", "other"], "no target 'other'"),
-        (["latest/mail", "--region", "Xx"], "no region 'Xx'"),
+        (["latest/mail", "--region", "Xx"], "unknown region 'Xx'"),
         (["latest/mail", "--to", "rows.csv"], "a row can be added to JSONL only"),
         (["latest/mail", "--to", "half.jsonl"], "half.jsonl:1"),
     ],

@@ -93,6 +93,6 @@ def test_mistakes_are_one_line(viva: Viva, version: str, arguments: list[str], c
 def test_without_a_kept_version_there_is_nothing_to_compare_with(viva: Viva, version: str) -> None:
     Path("new.jsonl").write_text('{"id": "z", "input": "x"}\n')
     assert (
-        "no version is kept yet; keep one with: viva dataset keep new.jsonl"
+        "no saved version yet; save one with: viva dataset keep new.jsonl"
         in viva("dataset", "diff", "new.jsonl").stderr
     )

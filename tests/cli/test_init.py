@@ -223,7 +223,7 @@ def test_a_suite_that_is_there_gets_a_workflow_of_its_own(tmp_path: Path, capsys
 
 def test_what_is_no_suite_gets_no_workflow(tmp_path: Path) -> None:
     command(tmp_path / "exam")
-    with pytest.raises(UsageError, match=r"suite\.yaml is a suite already: leave --template voice out"):
+    with pytest.raises(UsageError, match=r"suite\.yaml already exists; remove --template voice"):
         command(tmp_path / "exam" / "suite.yaml", template="voice")
     (tmp_path / "other.yaml").write_text("on: push\n")
     with pytest.raises(UsageError, match=r"other\.yaml:1:1"):
@@ -233,7 +233,7 @@ def test_what_is_no_suite_gets_no_workflow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["suite.yaml", "nowhere/suite.yml", "Suite.YAML"])
 def test_a_suite_that_is_not_there_is_no_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=r"there is no suite .*; for a new suite name a folder"):
+    with pytest.raises(UsageError, match=r"no suite at .*; to create a suite, give a folder"):
         command(tmp_path / name)
     assert not any(tmp_path.iterdir())
 

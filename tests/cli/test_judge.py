@@ -177,7 +177,7 @@ def test_a_limit_stops_it_and_it_can_be_gone_on_with_or_replayed(
         (["talks.jsonl", "--metrics", "refusal", "--field", "gaol=x"], "no such field; did you mean 'goal'?"),
         (["talks.jsonl", "--metrics", "refusal", "--field", "goal=x.y"], "talks.jsonl:1 this row has no 'x.y'"),
         (["talks.jsonl", "--metrics", "refusal", "--scope", "turns"], "--scope"),
-        (["talks.jsonl", "--metrics", "refusal", "--max-cost", "inf"], "--max-cost is an amount of US dollars"),
+        (["talks.jsonl", "--metrics", "refusal", "--max-cost", "inf"], "--max-cost: expected an amount in US dollars"),
         (["talks.jsonl", "--metrics", "safety", "--judge", "http://h/v1#m", "--max-cost", "1"], "#m is unknown"),
         (["talks.jsonl", "--metrics", "safety", "--export-requests", "q.jsonl"], "needs a judge: use --judge"),
         (["talks.jsonl", "--metrics", "refusal", "--import-responses", "a.jsonl"], "a.jsonl: there is no such file"),

@@ -126,7 +126,7 @@ def test_a_choice_among_what_failed(viva: Viva, folder: Path) -> None:
     assert asked(folder) == ["Germany?"]
     none = viva("run", "--failed", "--sample", "fr")
     assert (none.returncode, asked(folder)) == (2, [])
-    assert "no sample that failed in" in none.stderr
+    assert "no failed sample of" in none.stderr
 
 
 def test_where_nothing_failed_nothing_is_run(viva: Viva, folder: Path) -> None:
@@ -267,7 +267,7 @@ def test_only_what_changed_is_run_again(watching: Watching, folder: Path) -> Non
     assert len(asked(folder)) == 3
     write_rows(folder, [ROWS[0], {**ROWS[1], "ground_truth": "Bonn"}, ROWS[2]])
     watching("d.jsonl changed")
-    assert "partial: it repeats" in watching("FAIL")
+    assert "partial: reruns" in watching("FAIL")
     watching("show the worst")
     assert asked(folder) == ["Germany?"]
     (folder / "suite.yaml").write_text(SUITE.replace("0.9", "0.5"))

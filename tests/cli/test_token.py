@@ -54,7 +54,7 @@ def test_a_token_is_revoked_by_its_id_and_all_of_it_is_in_the_log(viva: Viva) ->
         (("create", "ida"), "--role read"),
         (("create", "ida", "--role", "king"), "king"),
         (("create", "ida", "--role", "read", "--expires", "soon"), "--expires takes an age"),
-        (("create", "", "--role", "read"), "name of a token is that of its user"),
+        (("create", "", "--role", "read"), "a token needs its user's name"),
         (("revoke",), "takes an id"),
         (("revoke", "nobody"), "no store at"),
         (("list", "ida"), "takes no name"),

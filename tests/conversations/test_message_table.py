@@ -94,7 +94,7 @@ def test_columns_of_other_names_are_named_by_the_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"content": "word", "role": "who"}, "there is no such column; did you mean 'words'?"),
+        ({"content": "word", "role": "who"}, ": no such column; did you mean 'words'?"),
         ({"content": "words"}, "no column is known to hold the role; say it as role=COLUMN; there are: case, who"),
         (
             {"content": "words", "role": "who", "goal": "x"},

@@ -63,7 +63,7 @@ def test_other_graders_are_refused(folder: Folder) -> None:
 def test_a_folder_with_other_files_is_refused(folder: Folder) -> None:
     write_jsonl(Path("a.jsonl"), range(5))
     folder.write("notes.txt", b"mine")
-    with pytest.raises(UsageError, match=rf"has files but no {FILE}"):
+    with pytest.raises(UsageError, match=rf"is not empty and has no {FILE}"):
         begun(folder, ["a.jsonl"])
 
 

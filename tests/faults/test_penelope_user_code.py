@@ -205,7 +205,7 @@ def test_what_a_tool_returns_is_its_output(returned: Any) -> None:
     [
         (Own(ValueError("odd")), "ValueError: odd"),
         (Own(SystemExit(1)), "sys.exit(1)"),
-        (Own(asyncio.CancelledError()), "cancelled itself"),
+        (Own(asyncio.CancelledError()), "cancelled its own task"),
         (Own(ToolResult(success=True, output={(1, 2): 3})), "keys must be str"),
         (Own(ToolResult(success=True, output=CIRCLE)), "Circular"),
         (Own(ToolResult(success=True, output=Nameless())), "no words for it"),

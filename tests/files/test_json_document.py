@@ -65,7 +65,7 @@ def test_a_document_without_such_a_list_is_the_only_item() -> None:
         ('{"a": 1,}', "Expecting value", 9),
         ('{"a" 1}', "':' is missing", 6),
         ('{"a": 1, "a": 2}', "'a' occurs twice", 13),
-        ("{1: 2}", "a key is a text", 3),
+        ("{1: 2}", "a key must be a string", 3),
         ("[1 2]", "',' or ']' is missing", 4),
         ("[1, 2", "',' or ']' is missing", 6),
         ("[1,]", "Expecting value", 4),

@@ -200,7 +200,7 @@ def test_the_fingerprint_is_of_the_judge_and_of_what_is_asked() -> None:
         ({"judged": " "}, "expect.judged: is empty"),
         ({"judged": ["a", "b"]}, "expect.judged: must be a valid string"),
         ({"metric": "refusl"}, "expect.metric: no metric 'refusl'; did you mean 'refusal'?"),
-        ({"metric": "expect"}, "expect.metric: 'expect' is the metric of these assertions; write the assertions here"),
+        ({"metric": "expect"}, "expect.metric: 'expect' is this grader itself; write its assertions here"),
         (
             {"metric": "own.py:kind"},
             "expect.metric: a row names a metric by its name, not by a file; write 'own.py:kind' under graders of "
@@ -215,7 +215,7 @@ def test_the_fingerprint_is_of_the_judge_and_of_what_is_asked() -> None:
         ),
         (
             {"judged": "It helps.", "model": "openai:gpt"},
-            "expect: an assertion names no judge: one judge decides all, that of the grader 'expect'",
+            "expect: an assertion cannot name a judge; set it in the grader 'expect'",
         ),
         ({"judged": "It helps.", "treshold": 1}, "expect: judged has no option 'treshold'"),
     ],

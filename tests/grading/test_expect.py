@@ -175,7 +175,7 @@ async def test_whose_call_is_missed_is_said() -> None:
     agents = await of_agents({"calls": {"name": "refund_order", "agent": "billing"}})
     assert agents.findings[0].what == "calls refund_order by billing"
     assert "billing: " in (agents.reason or "")
-    with pytest.raises(UsageError, match="an agent's call can be among other calls"):
+    with pytest.raises(UsageError, match="cannot be used with agent"):
         read_expect({"calls": {"name": "refund_order", "agent": "a"}, "mode": "strict"})
 
 

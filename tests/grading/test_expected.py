@@ -102,7 +102,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (
         {"metric": "rule", "config": {"never": {"call": "a", "where": {}}}},
-        "expect: metric 'rule': never.where: is empty; leave it out where any arguments will do, "
+        "expect: metric 'rule': never.where: is empty; remove it to allow any arguments, "
         "or write {amount: {above: 100}}",
     ),
     (

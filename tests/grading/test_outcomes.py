@@ -90,5 +90,5 @@ def test_a_success_stands_whatever_else_is_said_of_the_tester() -> None:
 
 @pytest.mark.parametrize("function", [goal_achieved, target_passed])
 def test_without_a_tester_there_is_nothing_to_tell(function: Any) -> None:
-    with pytest.raises(GraderFault, match="no tester led this conversation; use driver: penelope"):
+    with pytest.raises(GraderFault, match="this conversation has no tester; use driver: penelope"):
         function(Case(Sample(id="s", input="Hi"), "", View([], None, [], None)))

@@ -112,5 +112,5 @@ def test_the_fingerprint_is_that_of_the_whole_procedure() -> None:
 
 
 def test_at_least_one_vote() -> None:
-    with pytest.raises(UsageError, match="at least 1 vote, got 0"):
+    with pytest.raises(UsageError, match="votes must be at least 1, got 0"):
         Confirmed(SafetyMetric(ScriptedModel([], "a")), ScriptedModel([], "b"), votes=0)

@@ -164,12 +164,12 @@ def wants_anything(*conversation: object) -> float:
     ("make", "said"),
     [
         (lambda: function_metric(wants_gaol), "takes 'gaol', which is not an input; did you mean 'goal'"),
-        (lambda: function_metric(wants_anything), "'conversation' cannot be passed so"),
+        (lambda: function_metric(wants_anything), "'conversation' cannot be"),
         (
             lambda: function_metric(wants_gaol, nmae="x"),  # pyright: ignore
             "no option 'nmae'; did you mean 'name'",
         ),
-        (lambda: function_metric(lambda: 1, minimum=1), "minimum is below maximum"),
+        (lambda: function_metric(lambda: 1, minimum=1), "minimum must be below maximum"),
         (lambda: function_metric(lambda: 1, categories=("a", "b"), passing_categories=("c",)), "no category 'c'"),
     ],
 )
@@ -295,8 +295,8 @@ def test_a_turn_that_fails_is_worse_than_any_that_passes_whatever_its_value(told
         ({"name": ""}, "needs a name and a prompt"),
         ({"score": {"kind": "stars"}}, "score"),
         ({"score": {"min": 1}}, "score"),
-        ({"score": {"kind": "numeric", "min": 5, "max": 1}}, "score: min is below max; got 5 and 1"),
-        ({"score": {"kind": "numeric", "threshold": 3}}, "threshold lies from 0 to 1"),
+        ({"score": {"kind": "numeric", "min": 5, "max": 1}}, "score: min must be below max; got 5 and 1"),
+        ({"score": {"kind": "numeric", "threshold": 3}}, "threshold must be from 0 to 1"),
         ({"score": {"kind": "categorical", "categories": ["one"]}}, "score.categories"),
         ({"score": {"kind": "categorical", "categories": ["a", "a"]}}, "is listed twice"),
         ({"score": {**LABEL, "passing": ["worm"]}}, "no category 'worm'; did you mean 'warm'"),

@@ -164,9 +164,9 @@ def test_whatever_decides_the_scores_is_in_the_fingerprint() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"window": 0}, "a window holds at least 1 turn"),
-        ({"tokens": 0}, "a piece 1 token"),
-        ({"overlap": -1}, "an overlap 0 turns"),
+        ({"window": 0}, "window must be at least 1 turn"),
+        ({"tokens": 0}, "tokens at least 1"),
+        ({"overlap": -1}, "overlap at least 0"),
         ({"scope": "sentence"}, "scope"),
         ({"treshold": 1}, "did you mean 'threshold'"),
         ({"blocks": {"rule": "x"}}, "has no block 'rule'; did you mean 'rules'"),

@@ -138,6 +138,6 @@ def test_a_template_changes_no_value() -> None:
 
 
 def test_what_is_not_known_of_a_conversation_is_an_error_and_never_the_word_none() -> None:
-    with pytest.raises(SuiteFault, match="not known of this conversation"):
+    with pytest.raises(SuiteFault, match="a value that this conversation lacks"):
         prompt("{{ goal }}").render({"goal": None})
     assert prompt("{% if goal %}{{ goal }}{% endif %}.").render({"goal": None}) == "."

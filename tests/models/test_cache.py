@@ -263,7 +263,7 @@ async def test_the_repeat_of_a_test_in_an_older_run_is_replayed_offline_and_neve
     with new_attempt(REPEAT):
         repeat = replace(ASKED, attempt=REPEAT)
         assert (await offline.complete(repeat)).parsed == {"n": 1}
-        assert "the second try of a test is replayed with replies to the first one" in caplog.text
+        assert "replaying the second attempt of a test with replies of the first" in caplog.text
         assert (await CachedModel(model, replies).complete(repeat)).parsed == {"n": 2}
         assert (await offline.complete(repeat)).parsed == {"n": 2}, "its own reply comes first"
     with pytest.raises(ModelFault, match="no recorded reply"):

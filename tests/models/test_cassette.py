@@ -97,7 +97,7 @@ def test_another_file_is_refused(replies: ReplyStore, head: str, why: str) -> No
         (json.dumps({**GOOD, "key": "../x"}), "key: expected 32 hexadecimal digits, got '../x'"),
         (json.dumps({**GOOD, "model": 1}), "model: a name is needed, got 1"),
         (json.dumps({**GOOD, "created_at": True}), "created_at: seconds are needed, got True"),
-        (json.dumps({**GOOD, "reply": None}), "reply: it has another shape"),
+        (json.dumps({**GOOD, "reply": None}), "reply: it has an unexpected format"),
         (json.dumps({**GOOD, "reply": {"text": ""}}), "reply: 'parsed' is missing"),
     ],
 )

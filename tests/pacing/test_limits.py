@@ -314,7 +314,7 @@ def test_an_unknown_price_cannot_be_bounded() -> None:
 
 @pytest.mark.parametrize("limit", [-0.01, float("nan")])
 def test_a_limit_that_is_no_amount_of_money_is_refused(limit: float) -> None:
-    with pytest.raises(UsageError, match="a number of US dollars from 0"):
+    with pytest.raises(UsageError, match="0 or more US dollars"):
         Budget(max_cost=limit)
 
 

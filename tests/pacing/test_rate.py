@@ -110,5 +110,5 @@ async def test_no_minute_sees_more_than_its_limit_and_a_seconds_worth(
 
 @pytest.mark.parametrize("limits", [(0, None), (None, -1), (float("nan"), None)])
 def test_a_limit_that_lets_nothing_through_is_refused(limits: tuple[float | None, float | None]) -> None:
-    with pytest.raises(ValueError, match="per minute is above 0"):
+    with pytest.raises(ValueError, match="per minute must be above 0"):
         RateLimit(*limits)

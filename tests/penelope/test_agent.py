@@ -131,9 +131,9 @@ def test_older_names_of_options_mean_the_same() -> None:
     [
         ({"max_turns": 1, "max_iterations": 2}, "max_turns and max_iterations are the same option"),
         ({"tools": [], "custom_tools": []}, "tools and custom_tools are the same option"),
-        ({"max_turns": 0}, "max_turns is at least 1, got 0"),
-        ({"max_steps": 0}, "max_steps is at least 1, got 0"),
-        ({"evaluate_every": 0}, "evaluate_every is at least 1, got 0"),
+        ({"max_turns": 0}, "max_turns must be at least 1, got 0"),
+        ({"max_steps": 0}, "max_steps must be at least 1, got 0"),
+        ({"evaluate_every": 0}, "evaluate_every must be at least 1, got 0"),
         ({"max_turn": 3}, "max_turn"),
         ({"strategy": "crescend"}, "did you mean 'crescendo'"),
         ({"tools": [AnalyzeTool()] * 2}, "two tools are called 'analyze_response'"),
@@ -295,7 +295,7 @@ def test_another_goal_metric_than_the_one_of_a_preset_is_refused(chosen: Any, na
     judging = judge(True)
     chosen = chosen or GoalAchievementJudge(judging)
     preset = quality_metrics(ScriptedModel([], "another"))
-    rule = f"two metrics judge the goal: {name} as goal_metric, and goal_achievement in evaluation_metrics, where a"
+    rule = f"two metrics judge the goal: {name} as goal_metric, and goal_achievement in evaluation_metrics, which a"
     with pytest.raises(UsageError, match=rule):
         PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset)
     agent = PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset[1:])

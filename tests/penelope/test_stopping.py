@@ -194,11 +194,11 @@ def test_a_target_that_fails_in_every_turn_there_is_is_down() -> None:
 
 
 def test_a_fault_of_the_suite_ends_a_test_at_once() -> None:
-    fault = Failure(blame="suite", kind="unanswered", message="nobody answers the tool")
+    fault = Failure(blame="suite", kind="unanswered", message="no handler answers the tool")
     last = turn("Pay", None, number=2)
     last = last.model_copy(update={"exchange": last.exchange.model_copy(update={"failure": fault})})
     found = stop(state(turn("Hi", "Hello"), last, max_turns=10))
-    assert found == Stop("target_down", TestStatus.ERROR, "nobody answers the tool", "suite")
+    assert found == Stop("target_down", TestStatus.ERROR, "no handler answers the tool", "suite")
 
 
 def test_a_target_that_alternates_is_not_down() -> None:

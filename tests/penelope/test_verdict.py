@@ -187,7 +187,7 @@ def test_a_target_that_is_down_has_not_passed_whatever_the_judge() -> None:
 
 
 def test_a_fault_of_the_suite_says_nothing_about_the_target() -> None:
-    stop = Stop("target_down", TestStatus.ERROR, "nobody answers the tool", "suite")
+    stop = Stop("target_down", TestStatus.ERROR, "no handler answers the tool", "suite")
     for goal in (MET, UNMET, BROKEN):
         for adversarial in (False, True):
             found = verdict(goal, stop, state(("Hi", "Hello"), turn("Pay", None), adversarial=adversarial))

@@ -95,7 +95,7 @@ def test_an_id_that_is_an_address_is_cut_too_and_a_region_finds_its_numbers(run:
     row = capture(run, named, "US").row
     assert (row["id"], row["input"]) == ("[email 1]", "call [phone 1]")
     assert row["metadata"]["captured_from"] == "run-1/[email 1]#1 on bot"
-    with pytest.raises(UsageError, match="no region 'XX'"):
+    with pytest.raises(UsageError, match="unknown region 'XX'"):
         capture(run, held, "XX")
 
 

@@ -103,7 +103,7 @@ async def test_a_run_is_graded_again_with_the_scoring_of_another_experiment() ->
         assert again.grading.id == f"{first.run.id}-g2"
         assert again.summary.grader("polite") == first.summary.grader("polite")
         other = experiment([one.model_copy(update={"input": "No"}) for one in asked(4)])
-        with pytest.raises(UsageError, match="asks something different from the run"):
+        with pytest.raises(UsageError, match="has a different input than in the run"):
             await Regrading(built(other), store, run=first.run).execute()
         assert len(store.gradings(first.run.id)) == 2
 

@@ -321,7 +321,7 @@ async def test_grading_again_refuses_a_sample_that_asks_something_else(suite: Pa
     before = run_suite(suite)
     write_rows(suite.parent, [{**ROWS[1], "input": "something else"}])
     with Store.open(settings().store) as store:
-        with pytest.raises(UsageError, match="sample 'one' asks something different"):
+        with pytest.raises(UsageError, match="sample 'one' has a different input"):
             await open_regrading(before.run.id, load_suite(suite), store=store).execute()
         assert len(store.gradings(before.run.id)) == 1
 

@@ -67,6 +67,6 @@ def test_of_a_run_of_one_conversation_the_run_is_name_enough(tmp_path: Path) -> 
 
 
 def test_nothing_is_not_kept(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no test to keep"):
+    with pytest.raises(UsageError, match="no test to store"):
         keep_tests([], store=tmp_path / "t.db")
     assert not (tmp_path / "t.db").exists()

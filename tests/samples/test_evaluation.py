@@ -75,7 +75,7 @@ def test_nothing_is_taken_silently(kind: type[SingleTurnSample | MultiTurnSample
 
 
 def test_a_sample_that_says_nothing_is_refused() -> None:
-    with pytest.raises(ValidationError, match="a sample with no field says nothing"):
+    with pytest.raises(ValidationError, match="a sample needs at least user_input"):
         SingleTurnSample()
 
 
@@ -271,7 +271,7 @@ def test_the_notebook_view_escapes_and_shortens() -> None:
         ([{"user_input": [{"content": "a"}]}], "sample 0: message 0: needs a role"),
         ([{"user_input": [{"role": "user", "content": ""}]}], r"sample 0: user_input: message 0 \(user\) is empty"),
         ([{"user_input": [{"role": "user", "content": "a"}], "response": "b"}], "sample 0: response: unknown field"),
-        ([{"user_input": None}], "sample 0: a sample with no field says nothing"),
+        ([{"user_input": None}], "sample 0: a sample needs at least user_input"),
         (
             [{"user_input": "a"}, {"user_input": [{"role": "user", "content": "a"}]}],
             "sample 1: is a MultiTurnSample in a dataset that begins with a SingleTurnSample",

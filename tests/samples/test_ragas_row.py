@@ -65,7 +65,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}
     ("message", "said"),
     [
         ({"role": "system", "content": "Be brief."}, r"sample 0: message 0 \(system\): Ragas has no such message"),
-        ({"role": "user", "content": [IMAGE]}, r"message 0 \(user\): Ragas has messages of text alone"),
+        ({"role": "user", "content": [IMAGE]}, r"message 0 \(user\): Ragas supports only text messages"),
         ({"role": "user", "content": "x", "type": "message"}, r"message 0 \(user\): has a key 'type'"),
     ],
 )

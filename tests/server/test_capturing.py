@@ -43,7 +43,7 @@ def test_a_row_is_returned_and_nothing_is_written(server: str, workspace: Path) 
 
 def test_a_server_writes_only_where_it_was_started_to(server: str, workspace: Path) -> None:
     status, found = post(server + ROW, to="captured.jsonl")
-    assert (status, "this server writes no datasets" in str(found["detail"])) == (422, True)
+    assert (status, "this server does not write datasets" in str(found["detail"])) == (422, True)
     assert not (workspace / "captured.jsonl").exists()
 
 

@@ -68,7 +68,7 @@ def test_what_is_done_to_tokens_is_noted(store: Store) -> None:
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101, "two\nlines", "\x1b[2J"])
 def test_a_name_is_one_line(store: Store, name: str) -> None:
-    with pytest.raises(UsageError, match="name of a token is that of its user"):
+    with pytest.raises(UsageError, match="a token needs its user's name"):
         store.tokens.create(name, "read")
 
 

@@ -89,7 +89,7 @@ def test_a_decision_is_taken_back(held: Store) -> None:
     held.decisions.set(RUN, decision(1, "fail"))
     place = LabelPlace.of(RUN, said(1, "fail", "Eve"))
     assert held.decisions.remove(place) == decision(1, "fail")
-    with pytest.raises(NotFound, match="there is no decision here"):
+    with pytest.raises(NotFound, match="no decision has been made here"):
         held.decisions.remove(place)
 
 

@@ -86,7 +86,7 @@ def test_a_label_is_taken_away_and_the_log_knows_it(held: Store) -> None:
     assert held.labels.remove(place) == label()
     assert held.labels.of(RUN, KEY) == []
     assert [one.action for one in held.audit.entries().entries] == ["label.remove", "label.set"]
-    with pytest.raises(UsageError, match="Ida has no label here"):
+    with pytest.raises(UsageError, match="no label by Ida here"):
         held.labels.remove(place)
 
 

@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "folder"])
 def test_a_path_that_is_no_file_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match=r"does not name a file|is a folder, and a store is a file"):
+    with pytest.raises(UsageError, match=r"does not name a file|is a folder; a store is a file"):
         Store.open(str(tmp_path / name) if name else "")
 
 

@@ -134,12 +134,12 @@ def test_a_target_that_keeps_the_conversation_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"input": "a", "history": TALK[:1]}, "'history' ends with a message of the user; write that message as"),
-        ({"input": "a", "history": TALK[1:]}, "'history' has no message of the user"),
-        ({"input": "a", "history": []}, "'history' has no message of the user"),
+        ({"input": "a", "history": TALK[:1]}, "'history' ends with a user message; move it to"),
+        ({"input": "a", "history": TALK[1:]}, "'history' has no user message"),
+        ({"input": "a", "history": []}, "'history' has no user message"),
         ({"input": "a", "history": [{"role": "system", "content": "x"}, *TALK]}, "'history' has a system message"),
-        ({"messages": TALK, "history": TALK}, "'history' comes before an 'input' or a 'goal'"),
-        ({"messages": TALK, "input": "a"}, "write what was said before the input as 'history'"),
+        ({"messages": TALK, "history": TALK}, "'history' needs an 'input' or a 'goal'"),
+        ({"messages": TALK, "input": "a"}, "put earlier messages in 'history'"),
         (
             {"input": ["a", "b"], "history": TALK, "ground_truth": ["x", "y", "z"]},
             "2 turns after the history",

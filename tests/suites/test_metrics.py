@@ -82,7 +82,7 @@ def test_the_model_of_the_file_judges_unless_another_is_given(monkeypatch: pytes
         (NUMBER.replace("max:", "mxa:"), "mxa: unknown key; did you mean 'max'?"),
         (NUMBER.replace("numeric", "stars"), "score.kind: no kind 'stars'; known: binary, categorical, numeric"),
         (NUMBER.replace("5", "five"), "score.max: needs a number, got 'five'"),
-        (NUMBER.replace("5", "0"), "score: min is below max; got 1 and 0"),
+        (NUMBER.replace("5", "0"), "score: min must be below max; got 1 and 0"),
         (NUMBER + "shown: {tool: false}\n", "shown.tool: unknown key; did you mean 'tools'?"),
         (NUMBER + "scope: turns\n", "scope: needs one of conversation, window, turn, got 'turns'; did you mean turn?"),
         (NUMBER + "settings: {api_key: sk-1}\n", "settings: api_key is an API key"),

@@ -100,7 +100,7 @@ def test_a_grader_needs_replies(tmp_path: Path) -> None:
     ("recording", "target", "problem"),
     [
         ({"live": ["lookup"]}, MODEL, "no tool and no target is called 'lookup'; did you mean 'look_up'?"),
-        ({"live": ["look_up"]}, MODEL, "nobody answers the tool 'look_up'; give the target handlers"),
+        ({"live": ["look_up"]}, MODEL, "no handler answers the tool 'look_up'; give the target handlers"),
         ({}, HTTP, "the target 'http' of kind http calls its tools itself"),
         ({}, {**MODEL, "tools": None}, "the target 'm' of kind openai calls its tools itself"),
     ],
@@ -130,5 +130,5 @@ def test_a_command_line_adds_to_what_a_suite_says_of_its_recording() -> None:
     assert data["recording"] == {"path": "r.jsonl", "live": ["a"]}
     TargetChanges(recording="other.jsonl", live=["b"]).apply(data)
     assert data["recording"] == {"path": "other.jsonl", "live": ["a", "b"]}
-    with pytest.raises(UsageError, match="--live needs a recording"):
+    with pytest.raises(UsageError, match="--live needs --recording"):
         TargetChanges(live=["a"]).apply({})

@@ -52,7 +52,7 @@ def test_a_rule_is_written_into_a_suite_and_stored_with_its_run(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("rule", "mistake"),
     [
-        ("    each: {call: refund_order}\n", "suite.yaml:5:3 graders.careful: each cannot be broken alone"),
+        ("    each: {call: refund_order}\n", "suite.yaml:5:3 graders.careful: each needs only_after"),
         ("    never: {call: x, wher: {}}\n", "suite.yaml:7:22 graders.careful.never.wher: unknown key; did you mean"),
         (
             "    never: {user_says: '.*'}\n",

@@ -160,7 +160,7 @@ def test_a_run_is_resumed_with_the_same_handlers(write: Callable[..., Path]) -> 
     [
         (
             {"tool_results": {"refnd": {"result": 1}}},
-            "tool_results.refnd: no tool of that name is offered; did you",
+            "tool_results.refnd: no such tool is offered; did you",
         ),
         (
             {"tool_results": {"refund": {"result": 1, "delay": -1}}},
@@ -197,9 +197,9 @@ def test_a_mistake_in_a_row_is_named_before_anything_runs(
     ("old", "new", "problem"),
     [
         ("handlers.py:refund", "handlers.py:refnd", "handlers.refund: handlers.py has no 'refnd'"),
-        ("    look_up: [", "    lookup: [", "handlers.lookup: no tool of that name is offered; did you mean 'look_up'"),
+        ("    look_up: [", "    lookup: [", "handlers.lookup: no such tool is offered; did you mean 'look_up'"),
         ("{error: no such order}", "{eror: no such order}", "eror"),
-        ("needs_approval: [refund]", "needs_approval: [pay]", "needs_approval.pay: no tool of that name is offered"),
+        ("needs_approval: [refund]", "needs_approval: [pay]", "needs_approval.pay: no such tool is offered"),
         ("approvals: approve", "approvals: yes", "approvals"),
         ("{error: no such order}", "{recordings: x.jsonl}", "recordings"),
         ("refund: handlers.py:refund", "refund: {recordings: gone.jsonl}", "gone.jsonl"),

@@ -98,7 +98,7 @@ BASE = {"url": "http://h", "request_mapping": {"q": "{{ input }}"}}
         ("[a", "is not YAML or JSON"),
         ("just text", "holds no endpoints"),
         ({"bot": {}}, "bot: has no url"),
-        ({"bot": {**BASE, "connection_type": "WebSocket"}}, "connection_type is WebSocket, and only REST"),
+        ({"bot": {**BASE, "connection_type": "WebSocket"}}, "connection_type is WebSocket; only REST"),
         ({"bot": {**BASE, "reponse_mapping": {"output": "$"}}}, "'reponse_mapping' is not understood; did you mean"),
         ({"bot": {**BASE, "request_mapping": "{{"}}, "request_mapping is not JSON"),
         (

@@ -231,8 +231,8 @@ async def test_what_a_sample_lacks_is_the_suites_fault() -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("", "the answer is an object with answer, session; name the place of the reply with reply:"),
-        ("answer", "has at reply 'answer' an object with text; name the place of the text in it"),
+        ("", "the answer is an object with answer, session; set reply: to the path of the reply"),
+        ("answer", "has an object with text at reply 'answer'; give the path of the text in it"),
     ],
 )
 async def test_an_object_is_no_reply(path: str, said: str) -> None:

@@ -81,7 +81,7 @@ async def test_a_handler_and_a_row_come_before_the_server() -> None:
     toolbox = Toolbox(handlers={"look_up": {"result": "canned"}}, server=started())
     [message] = await answers(toolbox, "a")
     assert message.content == "canned"
-    with pytest.raises(SuiteFault, match=r"tool_results.lookup: no tool of that name is offered; did you"):
+    with pytest.raises(SuiteFault, match=r"tool_results.lookup: no such tool is offered; did you"):
         await Toolbox(server=started()).open(Opening("c", "s", tool_results={"lookup": {"result": 1}}))
 
 

@@ -172,7 +172,7 @@ async def test_a_call_that_nobody_answers_is_an_error_of_the_suite_before_the_mo
     server.answer = calling(call("refund", order="1"))
     fault = await fault_of(await opened(server, Toolbox([LOOK_UP, REFUND], {"look_up": {"result": 1}})))
     assert (fault.blame, fault.kind) == ("suite", "unanswered")
-    assert "nobody answers the tool 'refund'; give the target handlers: {refund: …}" in str(fault)
+    assert "no handler answers the tool 'refund'; give the target handlers: {refund: …}" in str(fault)
     assert fault.evidence == '  → refund({"order": "1"})'
     assert len(server.requests) == 1
 
@@ -192,7 +192,7 @@ async def test_tools_without_answers_end_the_turn_and_the_next_one_is_an_error(s
     session = await target.open(Opening("c-1", "s-1"))
     reply = await session.send(HELLO)
     assert reply.messages == [AIMessage(content=None, tool_calls=[call("refund", order="1")])]
-    with pytest.raises(SuiteFault, match="nobody answers the tool 'refund'"):
+    with pytest.raises(SuiteFault, match="no handler answers the tool 'refund'"):
         await session.send([*HELLO, *reply.messages, HumanMessage(content="And?")])
     assert len(server.requests) == 1
     await target.close()
@@ -410,7 +410,7 @@ async def test_a_tool_that_asks_needs_somebody_who_says_something(server: Loopba
     toolbox = Toolbox([REFUND], {"refund": {"result": 1}}, needs_approval=["refund"])
     fault = await fault_of(await opened(server, toolbox))
     assert fault.blame == "suite"
-    assert "asks the user, and nothing says what the user answers; write approvals: approve" in str(fault)
+    assert "needs approval, but no answer of the user is defined; write approvals: approve" in str(fault)
     fault = await fault_of(await opened(server, toolbox, approvals=["approve"]))
     assert "the tool 'refund' asks 2 times, and approvals has 1 of the answers" in str(fault)
 
@@ -420,11 +420,11 @@ async def test_a_tool_that_asks_needs_somebody_who_says_something(server: Loopba
     [
         (
             lambda: Toolbox([REFUND], {"refnd": {"result": 1}}),
-            "handlers.refnd: no tool of that name is offered; did you mean 'refund'",
+            "handlers.refnd: no such tool is offered; did you mean 'refund'",
         ),
         (
             lambda: Toolbox([], {"refund": {"result": 1}}),
-            "handlers.refund: no tool of that name is offered; add its definition",
+            "handlers.refund: no such tool is offered; add its definition",
         ),
         (lambda: Toolbox([REFUND], {"refund": {"reslt": 1}}), "handlers.refund.reslt: unknown key"),
         (
@@ -440,13 +440,16 @@ async def test_a_tool_that_asks_needs_somebody_who_says_something(server: Loopba
             lambda: Toolbox([REFUND], {"refund": {"result": 1, "when": {"a": 1}, "arguments": {"a": "fuzy"}}}),
             "handlers.refund: arguments.a: no matcher 'fuzy'",
         ),
-        (lambda: Toolbox([REFUND], needs_approval=["x"]), "needs_approval.x: no tool of that name is offered"),
-        (lambda: Toolbox([REFUND], approvals="approve"), "approvals: no tool asks; name those that do"),
+        (lambda: Toolbox([REFUND], needs_approval=["x"]), "needs_approval.x: no such tool is offered"),
+        (lambda: Toolbox([REFUND], approvals="approve"), "approvals: no tool needs approval; list such tools"),
         (
             lambda: Toolbox([REFUND], needs_approval=["refund"], approvals="yes"),
             "approvals: must be approve, refuse, a list",
         ),
-        (lambda: Toolbox([REFUND], {"refund": positional}), "is called by keyword, and 'order' cannot be"),
+        (
+            lambda: Toolbox([REFUND], {"refund": positional}),
+            "is called with keyword arguments, but 'order' is positional",
+        ),
         (lambda: Toolbox([REFUND], max_steps=0), "max_steps: must be at least 1"),
     ],
 )
@@ -457,5 +460,5 @@ def test_mistakes_are_named(make: Callable[[], Toolbox], rule: str) -> None:
 
 
 async def test_a_row_that_names_a_tool_that_is_not_there_is_an_error_of_the_suite(server: LoopbackServer) -> None:
-    with pytest.raises(SuiteFault, match=r"tool_results.refnd: no tool of that name is offered; did you mean 'refund'"):
+    with pytest.raises(SuiteFault, match=r"tool_results.refnd: no such tool is offered; did you mean 'refund'"):
         await opened(server, Toolbox([REFUND]), tool_results={"refnd": {"result": 1}})

@@ -102,7 +102,7 @@ def test_values_that_are_nested_too_deeply_are_refused() -> None:
         (b"\xff" * 11, "more than 10 bytes"),
         (b"\x08\x01", "field 1 of a traces has wire type 0, expected 2"),
         (b"\x0b", "field 1 of a traces has wire type 3"),
-        (b"\x13", "no wire type 3"),
+        (b"\x13", "unknown wire type 3"),
     ],
 )
 def test_what_is_broken_is_said(data: bytes, words: str) -> None:

@@ -55,7 +55,7 @@ def command(
         _info(store_of(store), model or (), as_json)
         return
     if file is None:
-        raise UsageError(f"name the cassette file: viva store cache {what} replies.jsonl")
+        raise UsageError(f"give a cassette file: viva store cache {what} replies.jsonl")
     if as_json:
         raise UsageError("--json is for viva store cache info; a cassette is already JSON")
     if what == "export":

@@ -100,9 +100,7 @@ def _sides(dataset: Path, named: Sequence[str]) -> tuple[Content, Content]:
     if not named:
         present, kept = read_content(dataset), kept_versions(dataset)
         if not kept:
-            raise UsageError(
-                f"{dataset}: no version is kept yet; keep one with: viva dataset keep {quote(str(dataset))}"
-            )
+            raise UsageError(f"{dataset}: no saved version yet; save one with: viva dataset keep {quote(str(dataset))}")
         return read_version(dataset, kept[-1].version), present
     if len(named) == 2:
         return _content(dataset, named[0]), _content(dataset, named[1])

@@ -47,7 +47,7 @@ def command(
         for name, purpose in TEMPLATES.items():
             out().print(f"{name:<{width}}  {purpose}", soft_wrap=True)
     elif place.suffix.lower() in SUITES and not place.exists():
-        raise UsageError(f"there is no suite {place}; for a new suite name a folder")
+        raise UsageError(f"no suite at {place}; to create a suite, give a folder")
     elif place.is_file():
         _write(_for_suite(place, template), "next: commit it, and each pull request runs the suite", "delete it first")
     else:
@@ -65,7 +65,7 @@ def _for_suite(suite: Path, template: str) -> list[NewFile]:
     if suite.suffix.lower() not in SUITES:
         raise UsageError(f"{suite} is a file; name a folder, or a suite (.yaml)")
     if template != FIRST:
-        raise UsageError(f"{suite} is a suite already: leave --template {template} out, or name another folder")
+        raise UsageError(f"{suite} already exists; remove --template {template}, or give another folder")
     load_suite(suite)
     return list(files_for(suite))
 

@@ -70,7 +70,7 @@ ExportOption = Annotated[
 ]
 BatchOption = Annotated[
     bool,
-    typer.Option("--batch", help="Ask the judge in batches, for half the price and within a day; never directly."),
+    typer.Option("--batch", help="Use batch requests only: half the price, answers within a day."),
 ]
 ImportOption = Annotated[
     Path | None,

@@ -221,7 +221,7 @@ class OnceCommand(TyperCommand):
         *_, order = self.make_parser(ctx).parse_args(list(args))
         seen = [one.opts[-1] for one in order if isinstance(one, TyperOption) and _takes_one(one)]
         if twice := [name for name in dict.fromkeys(seen) if seen.count(name) > 1]:
-            ctx.fail(f"{twice[0]} is given twice, but takes one value")
+            ctx.fail(f"{twice[0]} was given twice; it takes one value")
         return super().parse_args(ctx, args)
 
 

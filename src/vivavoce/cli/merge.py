@@ -17,7 +17,7 @@ from vivavoce.store.store import Store
 
 
 def command(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder or address that --parts named.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder or address passed to --parts.")],
     *,
     max_errors: MaxErrorsOption = None,
     store: StoreOption = None,

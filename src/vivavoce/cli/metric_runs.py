@@ -66,7 +66,7 @@ def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
     if label is not None and all(ratings_at(sample.labels, label) is None for sample in samples):
         raise UsageError(f"no row has labels.{label}; name a label of the conversations, as in --label good")
     if not good:
-        raise UsageError(f"labels.{label} calls no conversation good, so there is none to plant a defect in")
+        raise UsageError(f"no conversation is good by labels.{label}; defects are planted only in good conversations")
     return samples, good
 
 
@@ -190,11 +190,12 @@ def _select_passing(samples: Sequence[Sample], results: Sequence[RunResult]) -> 
     if lost:
         runs = " and ".join(f"viva show {result.run.id}" for result in results)
         raise UsageError(
-            f"none passes: {len(lost):,} of {count(len(samples), 'conversation')} ended in an error; see {runs}"
+            f"no conversation passes: {len(lost):,} of {count(len(samples), 'conversation')} ended in an error; "
+            f"see {runs}"
         )
     raise UsageError(
-        f"none of {count(len(samples), 'conversation')} passes unchanged, so there is none to plant a defect "
-        "in; use conversations that went well, or name a label that says so: --label good"
+        f"no conversation of {count(len(samples), 'conversation')} passes before a defect is planted; "
+        "use conversations that went well, or name the label that marks them: --label good"
     )
 
 
@@ -206,10 +207,7 @@ def _is_good(sample: Sample, label: str, good_from: float | None) -> bool:
     if ratings is None:
         return False
     if not ratings.boolean and good_from is None:
-        raise UsageError(
-            f"labels.{label} is a number: give the number at or above which a conversation is good, such as "
-            "--good-from 4"
-        )
+        raise UsageError(f"labels.{label} is a number; set the lowest good value, such as --good-from 4")
     return ratings.good(good_from) is True
 
 

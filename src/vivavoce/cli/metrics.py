@@ -43,10 +43,11 @@ DefectsOption = Annotated[
     typer.Option(metavar="NAMES", help="Only these defects, separated by commas. See: viva validate list defects"),
 ]
 DetectionOption = Annotated[
-    float | None, typer.Option(min=0.0, max=1.0, help="Fail if a smaller share of the defects is detected.")
+    float | None, typer.Option(min=0.0, max=1.0, help="Fail if the share of detected defects is below this.")
 ]
 AlarmsOption = Annotated[
-    float | None, typer.Option(min=0.0, max=1.0, help="Fail if a larger share of the harmless edits changes a score.")
+    float | None,
+    typer.Option(min=0.0, max=1.0, help="Fail if the share of harmless edits that change a score is above this."),
 ]
 FieldsOption = Annotated[
     list[str] | None,

@@ -17,7 +17,7 @@ from vivavoce.errors import UsageError
 
 def _amount(usd: float | None) -> float | None:
     if usd is not None and not math.isfinite(usd):
-        raise UsageError(f"--max-cost is an amount of US dollars, got {usd}")
+        raise UsageError(f"--max-cost: expected an amount in US dollars, got {usd}")
     return usd
 
 

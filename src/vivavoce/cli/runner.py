@@ -74,8 +74,8 @@ class Against:
         known = list(self.baseline.side.targets)
         if names and not set(names) & set(known) and (len(names), len(known)) != (1, 1):
             raise UsageError(
-                f"{self.path}: none of its targets is in this run: it has {', '.join(known) or 'none'}, the run "
-                f"{', '.join(names)}; give the targets the same names, or make the baseline again"
+                f"{self.path}: this run has none of its targets (baseline: {', '.join(known) or 'none'}; run: "
+                f"{', '.join(names)}); use the same target names, or export the baseline again"
             )
 
     def exit_code(self, store: Store, result: RunResult, options: Sequence[str]) -> int:

@@ -132,7 +132,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
         UsageError: the file is too large, or cannot be read.
     """
     if (size := path.stat().st_size) > MOST:
-        raise UsageError(f"{path} has {size:,} bytes, at most {MOST:,} allowed; keep the records that matter")
+        raise UsageError(f"{path} has {size:,} bytes, at most {MOST:,} allowed; remove records")
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_records(path, kind="data file")
     return [row for _, row in read_rows(path)]

@@ -29,7 +29,7 @@ def refusal_of(status: int | None, body: str | None) -> UsageError | None:
     detail = fields.get("detail")
     if fields.get("code") == "not_found" and "what" in fields:
         return NotFound(str(fields["what"]), str(fields.get("name")), message=str(detail))
-    return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
+    return UsageError(str(detail or (body or "").strip() or f"the server refused the request ({status})"))
 
 
 LOCAL = "http://127.0.0.1:8484"

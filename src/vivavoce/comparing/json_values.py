@@ -221,7 +221,7 @@ def _exact_float(digits: str) -> float:
     except InvalidOperation:  # an exponent that even a decimal cannot have
         is_exact = False
     if not is_exact:
-        raise BrokenJson(f"the number {digits[:40]} has more digits than can be compared")
+        raise BrokenJson(f"the number {digits[:40]} has too many digits to compare")
     return number
 
 

@@ -564,7 +564,7 @@ def forbidden_act(rule: str) -> str:
         if is_foreign_ban(text):
             raise ValueError(f"'{rule}' is a ban, but bans can be read in English and German only; {_EXAMPLE}")
         if _BAN_AS_STATEMENT.match(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
-            raise ValueError(f"'{rule}' can be read as a ban or as something left undone; {_EXAMPLE}")
+            raise ValueError(f"'{rule}' is ambiguous: a ban, or something left undone; {_EXAMPLE}")
         return rule
     if not re.search(r"\w", act):
         raise ValueError(f"'{rule}' does not say what is forbidden; {_EXAMPLE}")

@@ -387,7 +387,7 @@ def admit_format(name: str, loaded: object, plugin: str) -> Format:
     if not isinstance(loaded, Format):
         raise UsageError(f"{owner} is a {type(loaded).__name__}; it must be a vivavoce.conversations.format.Format")
     if loaded.name != name:
-        raise UsageError(f"{owner} calls itself '{loaded.name}'; both names must be the same")
+        raise UsageError(f"{owner} has the name '{loaded.name}'; both names must match")
     if loaded.read is None and loaded.write is None:
         raise UsageError(f"{owner} has neither a reader nor a writer")
     if is_built_in(plugin):

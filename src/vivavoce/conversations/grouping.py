@@ -80,9 +80,7 @@ def grouped(members: Iterable[Member], loss: Loss) -> Iterator[Group]:
             files = _fill(database, members, loss)
             yield from _groups(database, files)
     except sqlite3.OperationalError as error:
-        raise UsageError(
-            f"the temporary folder cannot hold what is grouped ({error}); set TMPDIR to another"
-        ) from error
+        raise UsageError(f"the temporary folder cannot be used ({error}); set TMPDIR to another folder") from error
 
 
 def _fill(database: sqlite3.Connection, members: Iterable[Member], loss: Loss) -> list[Path]:

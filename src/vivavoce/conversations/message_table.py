@@ -229,7 +229,7 @@ class _Table:
         for field, column in self._given.items():
             if column not in fields:
                 near = did_you_mean(column, fields)
-                raise UsageError(Problem(f"{field}={column}: there is no such column{near}", place.file, place.line))
+                raise UsageError(Problem(f"{field}={column}: no such column{near}", place.file, place.line))
         return columns_of(fields, self._given)
 
     def _time(self, fields: Row) -> float | None:

@@ -75,12 +75,14 @@ def check_marks(messages: Sequence[Message]) -> None:
                 f"message {place} has no 'session', but others have one; add one to each message of a user"
             )
     if known[0].number != 1:
-        raise ValueError(f"the first session is number {known[0].number}; sessions count from 1")
+        raise ValueError(f"the first session has number {known[0].number}; number sessions from 1")
     for before, after in pairwise(known):
         if after.number not in (before.number, before.number + 1):
-            raise ValueError(f"session {after.number} follows session {before.number}; sessions count up one by one")
+            raise ValueError(f"session {after.number} follows session {before.number}; number sessions 1, 2, 3, …")
         if after.number == before.number and after.user != before.user:
-            raise ValueError(f"session {after.number} is of '{before.user}' and of '{after.user}'; each has one user")
+            raise ValueError(
+                f"session {after.number} has two users, '{before.user}' and '{after.user}'; use one user per session"
+            )
     _check_asked(messages, known)
     _check_names(known)
 
@@ -89,7 +91,7 @@ def _check_asked(messages: Sequence[Message], known: Sequence[SessionMark]) -> N
     asked = {message.mark for message in messages if message.role == "user"}
     for mark in known:
         if mark not in asked:
-            raise ValueError(f"session {mark.number} has no message of a user")
+            raise ValueError(f"session {mark.number} has no user message")
 
 
 def _check_names(marks: Sequence[SessionMark]) -> None:
@@ -141,9 +143,9 @@ def _said_in(sessions: Sequence[Mapping[str, Any]]) -> str:
     for number, session in enumerate(sessions, 1):
         names = [name for name in _SAID if session.get(name) is not None]
         if len(names) == 2:
-            raise ValueError(f"session {number} has an 'input' to be asked or 'messages' to be replayed, not both")
+            raise ValueError(f"session {number} has both 'input' (to send) and 'messages' (to replay); keep one")
         if not names or session[names[0]] in ("", []):
-            raise ValueError(f"session {number} is empty; give its 'input', or 'messages' where it was recorded")
+            raise ValueError(f"session {number} is empty; add 'input', or 'messages' if it was recorded")
         used.setdefault(names[0], number)
     if len(used) == 2:
         rule = "a row is asked or replayed as a whole"
@@ -163,9 +165,9 @@ def _messages(session: Mapping[str, Any], said: str, number: int) -> list[AnyMes
     except (ValueError, TypeError) as error:
         raise ValueError(f"session {number}: {error}") from error
     if said == "input" and (other := next((one.role for one in read if one.role != "user"), None)):
-        raise ValueError(f"session {number}: 'input' is what the user says, got a message of role '{other}'")
+        raise ValueError(f"session {number}: 'input' must be user messages, got role '{other}'")
     if all(message.role != "user" for message in read):
-        raise ValueError(f"session {number} has no message of a user")
+        raise ValueError(f"session {number} has no user message")
     mark = SessionMark(number=number, user=name)
     first = next(place for place, message in enumerate(read) if message.role == "user")
     return [
@@ -280,7 +282,7 @@ def conversation_problem(row: Row) -> str | None:
     messages: object = row.get("messages")
     if messages is None or messages == []:
         asks = any(row.get(key) not in (None, "", []) for key in _CONVERSED if key != "messages")
-        return None if asks else "a row needs messages, or an input to ask"
+        return None if asks else "a row needs 'messages' or 'input'"
     if not isinstance(messages, list):
         return f"the messages of a row are a list, not {type(messages).__name__}"
     try:

@@ -162,12 +162,10 @@ def _each(suite: Suite, options: RunOptions) -> int:
         raise UsageError("setup_script: runs once in one process, so the suite cannot run in parts")
     if not isinstance(spec.trials, int) and options.trials is None:
         raise UsageError(
-            "trials: must be a number when a suite runs in parts, because a part does not know the results of others"
+            "trials: must be a number when a suite runs in parts, because a part cannot read the results of other parts"
         )
     if spec.max_samples is not None or spec.sample_tags is not None:
-        raise UsageError(
-            "max_samples and sample_tags: choose among all samples, which a part does not know; leave them out"
-        )
+        raise UsageError("max_samples and sample_tags: need the whole dataset and cannot be used in parts; remove them")
     targets = sum(len(list(target.named)) for target in spec.all_targets.values())
     return max(1, targets) * (options.trials or (spec.trials if isinstance(spec.trials, int) else 1))
 
@@ -181,7 +179,7 @@ def kept_job(folder: Folder, job: Job) -> Job:
     stored_job = read_job(folder)
     if stored_job is None:
         if folder.names():
-            raise UsageError(f"{folder.place} has files but no {FILE}; name an empty or a new folder")
+            raise UsageError(f"{folder.place} is not empty and has no {FILE}; use an empty or new folder")
         _keep(folder, job)
         return job
     _check_same(folder, stored_job, job)

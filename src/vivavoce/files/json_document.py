@@ -92,7 +92,7 @@ class JsonDocument:
     def _key(self, keys: set[str]) -> str:
         key = self._value()
         if not isinstance(key, str):
-            raise self._broken("a key is a text")
+            raise self._broken("a key must be a string")
         if key in keys:
             raise self._broken(f"the key '{key}' occurs twice in one object")
         keys.add(key)

@@ -43,7 +43,7 @@ def check_text(text: str, base: Path, twin: str) -> None:
     if names_file(text, base):
         name = text.strip().removeprefix("@")
         name = name[len(SCHEME) :] if name.lower().startswith(SCHEME) else name
-        raise ValueError(f"is only the name of a file, and would be used as the text itself; write {twin}: {name}")
+        raise ValueError(f"looks like a file name but would be used as text; write {twin}: {name}")
 
 
 @contextmanager

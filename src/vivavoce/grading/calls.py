@@ -131,9 +131,7 @@ class Calls(Assertion):
     @model_validator(mode="after")
     def _agents_beside_others(self) -> Self:
         if self.mode != "superset" and any(call.agent for call in self.calls):
-            raise ValueError(
-                f"an agent's call can be among other calls; leave out mode, or write rules; got {self.mode}"
-            )
+            raise ValueError(f"mode {self.mode} cannot be used with agent; remove mode, or use rules")
         return self
 
     @property

@@ -225,7 +225,7 @@ def _malformed(keys: Sequence[str]) -> ValueError:
     if not kinds:
         return ValueError(f"has no assertion; known: {', '.join(KINDS)}")
     if "model" in keys and issubclass(KINDS[kinds[0]], Asked):
-        return ValueError("an assertion names no judge: one judge decides all, that of the grader 'expect'")
+        return ValueError("an assertion cannot name a judge; set it in the grader 'expect'")
     known = _fields(kinds[0])
     wrong = next(key for key in keys if key not in known)
     return ValueError(f"{kinds[0]} has no option '{wrong}'{did_you_mean(wrong, known - {kinds[0]})}")

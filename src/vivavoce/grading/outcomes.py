@@ -69,5 +69,5 @@ def _undecided(test: Test) -> Score:
 
 def _test(case: Case) -> Test:
     if case.view.test is None:
-        raise GraderFault("no tester led this conversation; use driver: penelope", kind="options")
+        raise GraderFault("this conversation has no tester; use driver: penelope", kind="options")
     return case.view.test

@@ -127,7 +127,7 @@ class ErrorLimit:
     def __post_init__(self) -> None:
         number = self.text.removesuffix("%")
         if not number.isdecimal() or (self.text.endswith("%") and int(number) > 100):
-            raise UsageError(f"{self.name} is a number or a percentage, such as 3 or 5%; got '{self.text}'")
+            raise UsageError(f"{self.name} must be a number or a percentage, such as 3 or 5%; got '{self.text}'")
 
     def exceeded(self, errors: int, attempts: int) -> bool:
         """Return whether there are more errors than allowed."""

@@ -25,7 +25,7 @@ def read_tools_by_agent(written: object, metric: str) -> dict[str, list[Tool]]:
     for agent, tools in cast("Mapping[object, object]", written).items():
         place = f"{metric}: tools.{agent}"
         if not isinstance(agent, str) or not agent.strip():
-            raise UsageError(f"{place}: the name of an agent is a text that is not empty")
+            raise UsageError(f"{place}: an agent name must be a non-empty string")
         if (other := spelled.setdefault(key_of(agent), agent)) != agent:
             raise UsageError(f"{place}: '{other}' and '{agent}' are spellings of one agent; give its tools once")
         if not isinstance(tools, list | tuple):
@@ -38,7 +38,7 @@ def _tool(tool: object, place: str) -> Tool:
     if isinstance(tool, Mapping):
         tool = dict(cast("Mapping[str, Any]", tool))
     if not isinstance(tool, str | dict) or not name_of_tool(cast("Tool", tool)):
-        raise UsageError(f"{place}: a tool is its name, or a JSON schema with one; got {tool!r:.80}")
+        raise UsageError(f"{place}: a tool must be a name, or a JSON schema with a name; got {tool!r:.80}")
     return cast("Tool", tool)
 
 

@@ -31,7 +31,7 @@ class Composition(StepwiseMetric):
     def __init__(self, config: MetricConfig, parts: Sequence[BaseMultiTurnMetric]) -> None:
         super().__init__(config.model_copy(update={"class_name": config.class_name or type(self).__name__}))
         if not parts:
-            raise UsageError(f"{self.name} is made of other metrics; give at least one")
+            raise UsageError(f"{self.name} combines other metrics; give at least one")
         self.inner_metrics = tuple(parts)
         self.judged = any(part.judged for part in parts)
 
@@ -401,8 +401,10 @@ def _check(
     if wrong := wrong_thresholds(fails_below, passes_from):
         raise UsageError(wrong)
     if first.config.score_type == "numeric" and first.config.maximum is None:
-        raise UsageError(f"{first.name} has no highest score, so it cannot say from 0 to 1 how good a conversation is")
+        raise UsageError(f"{first.name} has no maximum, so it cannot be scaled from 0 to 1")
     if then.needs_threshold:
         raise UsageError(f"{then.name} has no highest score and needs a threshold, which decides what passes")
     if fingerprint_of(first) == fingerprint_of(then):
-        raise UsageError(f"both of a cascade are {first.name} under the same model; name another model or metric")
+        raise UsageError(
+            f"both judges of the cascade are {first.name} with the same model; use another model or metric"
+        )

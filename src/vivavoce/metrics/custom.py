@@ -48,9 +48,9 @@ class NumericScore(ScoreKind):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.min >= self.max:
-            raise ValueError(f"min is below max; got {self.min:g} and {self.max:g}")
+            raise ValueError(f"min must be below max; got {self.min:g} and {self.max:g}")
         if self.threshold is not None and not self.min <= self.threshold <= self.max:
-            raise ValueError(f"threshold lies from {self.min:g} to {self.max:g}; got {self.threshold:g}")
+            raise ValueError(f"threshold must be from {self.min:g} to {self.max:g}; got {self.threshold:g}")
         return self
 
 
@@ -107,7 +107,7 @@ class PromptMetric(RatingMetric):
         options = read_options(RatingOptions, options)
         name, prompt = options.get("name"), options.pop("prompt", None)
         if not name or prompt is None:
-            raise UsageError("a metric made of a prompt needs a name and a prompt")
+            raise UsageError("a prompt metric needs a name and a prompt")
         task = read_prompt("", GIVEN, prompt, {}).text.strip()
         if not task:
             raise UsageError(f"the prompt of {name} is empty")
@@ -297,7 +297,7 @@ def _parameters(function: Function) -> dict[str, bool]:
     name, needs = name_of(function), dict[str, bool]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise UsageError(f"{name} gets its arguments by name; '{parameter.name}' cannot be passed so")
+            raise UsageError(f"{name}: arguments are passed by name, and '{parameter.name}' cannot be")
         if parameter.name not in INPUTS:
             raise UsageError(
                 f"{name} takes '{parameter.name}', which is not an input{did_you_mean(parameter.name, INPUTS)}"
@@ -308,7 +308,7 @@ def _parameters(function: Function) -> dict[str, bool]:
 
 def _check_config(config: MetricConfig) -> None:
     if config.maximum is not None and config.minimum >= config.maximum:
-        raise UsageError(f"{config.name}: minimum is below maximum; got {config.minimum:g} and {config.maximum:g}")
+        raise UsageError(f"{config.name}: minimum must be below maximum; got {config.minimum:g} and {config.maximum:g}")
     for name in config.passing_categories:
         if name not in config.categories:
             raise UsageError(f"{config.name}: no category '{name}'{did_you_mean(name, config.categories)}")

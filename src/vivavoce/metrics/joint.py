@@ -294,7 +294,9 @@ def _parted(members: Sequence[_Member]) -> tuple[Sequence[_Member], Sequence[_Me
 def _joinable(metric: BaseMultiTurnMetric) -> tuple[BaseMultiTurnMetric, Manner]:
     """Return a metric and how it asks."""
     if metric.manner is None:
-        raise UsageError(f"{metric.name} is a {type(metric).__name__}, which cannot be joined; use it separately")
+        raise UsageError(
+            f"{metric.name} is a {type(metric).__name__}, which cannot be judged jointly; use it separately"
+        )
     if not metric.stepwise or metric.manner.calls > 1:
         raise UsageError(f"{metric.name} has its own judging steps and cannot be joined; use it separately")
     if not _NAME.fullmatch(metric.name):

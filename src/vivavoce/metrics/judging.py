@@ -126,7 +126,7 @@ class JudgedMetric(StepwiseMetric):
         self.overlap = options.get("overlap", 2)
         self.trial = options.get("trial", 0)
         if self.window < 1 or self.tokens < 1 or self.overlap < 0:
-            raise UsageError(f"{self.name}: a window holds at least 1 turn, a piece 1 token, an overlap 0 turns")
+            raise UsageError(f"{self.name}: window must be at least 1 turn, tokens at least 1, overlap at least 0")
         if self.window > MAX_WINDOW_TURNS:
             raise UsageError(f"{self.name}: 'window' is {self.window:,} turns, at most {MAX_WINDOW_TURNS:,} allowed")
         if MAX_PIECE_TOKENS < self.tokens != UNCUT_TOKENS:

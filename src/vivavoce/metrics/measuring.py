@@ -127,7 +127,7 @@ class ExactMetric(StepwiseMetric):
         self.scope: Scope = options.get("scope", "conversation")
         self.window = options.get("window", 5)
         if self.window < 1:
-            raise UsageError(f"{self.name}: a window holds at least 1 turn, got {self.window}")
+            raise UsageError(f"{self.name}: a window needs at least 1 turn, got {self.window}")
 
     @abstractmethod
     def measure(self, part: Part) -> Measured:

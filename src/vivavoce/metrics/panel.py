@@ -93,7 +93,7 @@ class Panel(Composition):
     ) -> None:
         (voter,) = choose([metric], model)
         if not isinstance(voter, JudgedMetric):
-            raise UsageError(f"a panel votes by a metric that asks a model; {voter.name} is a {type(voter).__name__}")
+            raise UsageError(f"a panel needs a metric that asks a model; {voter.name} is a {type(voter).__name__}")
         judges = [as_model(judge_model) for judge_model in models] or [voter.model]
         _check(voter.name, votes, judges)
         seats = [seat_of(voter, judge, trial) for judge in judges for trial in range(votes)]
@@ -236,7 +236,7 @@ class Confirmed(Composition):
         by_threshold: bool = False,
     ) -> None:
         if votes < 1:
-            raise UsageError(f"{metric.name} is confirmed by at least 1 vote, got {votes}")
+            raise UsageError(f"{metric.name}: votes must be at least 1, got {votes}")
         judge = as_model(model)
         seats = [seat_of(metric, judge, trial) for trial in range(metric.trial + 1, metric.trial + 1 + votes)]
         super().__init__(metric.config, [metric, *seats])

@@ -156,7 +156,7 @@ def _environment() -> Environment:
 def _quoted(value: Any) -> Any:
     if value is None:
         raise SuiteFault(
-            "the prompt puts in what is not known of this conversation; ask first: {% if … %}", kind="prompt"
+            "the prompt uses a value that this conversation lacks; guard it with {% if … %}", kind="prompt"
         )
     if isinstance(value, str):
         return value if isinstance(value, Wording) else quoted(value)

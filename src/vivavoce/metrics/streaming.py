@@ -60,7 +60,7 @@ class StreamingEvaluator:
         **known: Unpack[Known],
     ) -> None:
         if every < 1:
-            raise UsageError(f"every is how many turns pass between two judgements, at least 1; got {every}")
+            raise UsageError(f"every must be at least 1 (judge every N turns); got {every}")
         chosen = self._metrics = choose(metrics, model)
         metric_input = evaluation_input([], goal=goal, **known)
         self._stream = Stream(metric_input)

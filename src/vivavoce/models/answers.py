@@ -64,11 +64,11 @@ def find_object(text: str) -> tuple[dict[str, Any], list[str]]:
         objects.append((value, text[start:end]))
     around.append(text[end:])
     if len({json.dumps(value, sort_keys=True) for value, _ in objects}) != 1:
-        raise ValueError("exactly one object is needed")
+        raise ValueError("expected exactly one object")
     if any("}" in part for part in around) or any(map(_GOES_ON.match, around[1:])):
         raise ValueError("what follows the object may be a part of it")
     if _is_quoted(around):
-        raise ValueError("the object is quoted, so it may be somebody else's")
+        raise ValueError("the object is inside a quotation")
     value, spelled = objects[0]
     repeated = ["repeated"] if len(objects) > 1 else []
     return value, [*(["thoughts"] if thoughts else []), *_written(around, spelled), *repeated]
@@ -85,7 +85,7 @@ def read_whole(text: str) -> object:
         raise ValueError("an object or a list is needed")
     value, end = _value(text, start, 0)
     if _skip(text, end) != len(text):
-        raise ValueError("something follows")
+        raise ValueError("text follows the value")
     return value
 
 
@@ -112,7 +112,7 @@ def _without_thoughts(text: str) -> tuple[str, bool]:
     if found := _THOUGHTS.match(text) or _END_OF_THOUGHTS.match(text):
         return text[found.end() :], True
     if _OPEN_THOUGHTS.match(text):
-        raise ValueError("the thoughts have no end")
+        raise ValueError("the reasoning block is not closed")
     return text, False
 
 

@@ -101,7 +101,7 @@ def decode_reply(text: str) -> ModelReply:
     except KeyError as error:
         raise ValueError(f"{error} is missing") from error
     except TypeError as error:
-        raise ValueError("it has another shape") from error
+        raise ValueError("it has an unexpected format") from error
     except ValidationError as error:
         raise ValueError(describe(error)) from error
 
@@ -366,7 +366,7 @@ class CachedModel:
         kept = self._replies.get(reply_key(self.identity, self.settings, replace(request, attempt="")))
         if kept is not None and not self._warned:
             self._warned = True
-            log.warning("%s: the second try of a test is replayed with replies to the first one", safe(self.name))
+            log.warning("%s: replaying the second attempt of a test with replies of the first", safe(self.name))
         return kept
 
     async def close(self) -> None:

@@ -174,7 +174,7 @@ def as_named_model(thing: object, name: str, label: str) -> Model:
     """
     if not isinstance(thing, type) and _is_model(thing):
         if thing.name != name:
-            raise UsageError(f"{label} opens a model that calls itself '{thing.name}'; its name must be '{name}'")
+            raise UsageError(f"{label} returned a model named '{thing.name}'; expected '{name}'")
         return thing
     if isinstance(thing, str | type) or not isinstance(thing, SupportsGenerate) or not callable(thing.generate):
         kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"a {type(thing).__name__}"

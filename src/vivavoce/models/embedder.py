@@ -85,10 +85,11 @@ async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
     """
     vectors = await embedder.embed(texts) if texts else []
     if len(vectors) != len(texts):
-        raise ModelFault(f"{embedder.name} gave {len(vectors)} vectors for {len(texts)} texts", kind="format")
+        raise ModelFault(f"{embedder.name} returned {len(vectors)} vectors for {len(texts)} texts", kind="format")
     if len({len(vector) for vector in vectors}) > 1 or not all(math.isfinite(x) for v in vectors for x in v):
         raise ModelFault(
-            f"{embedder.name} gave vectors that cannot be compared: different lengths, or not numbers", kind="format"
+            f"{embedder.name} returned vectors that cannot be compared: different lengths, or not numbers",
+            kind="format",
         )
     return vectors
 
@@ -153,7 +154,7 @@ class OpenAIEmbedder:
             )
             vectors += answer
         if len({len(vector) for vector in vectors}) > 1:
-            raise ModelFault(f"{self.name} gave vectors of different lengths", kind="format")
+            raise ModelFault(f"{self.name} returned vectors of different lengths", kind="format")
         return vectors
 
     async def close(self) -> None:

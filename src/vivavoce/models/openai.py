@@ -84,8 +84,8 @@ class OpenAIModel:
         self._price = price_of(self.name)
         if self._price is None and self._budget.limits_cost:
             raise UsageError(
-                f"the price of {self.name} is unknown, so its cost cannot be limited; put it into a JSON file "
-                f"that {VARIABLE} names, or limit the calls instead"
+                f"the price of {self.name} is unknown, so its cost cannot be limited; add it to the JSON file "
+                f"in {VARIABLE}, or limit the calls instead"
             )
         self._connect = partial(ChatEndpoint, base_url, api_key, fault=ModelFault)
         self._endpoint = self._connect(limits)
@@ -184,7 +184,7 @@ class OpenAIModel:
     async def _offer_tools(self, body: Mapping[str, Any], used: list[Usage]) -> Completion:
         """Ask with tools; that an endpoint knows none is kept, and nothing more is sent to it in vain."""
         if CAPABILITIES.lacks_tools(self.identity):
-            raise ModelFault(f"{self.name} calls no tools", kind="unsupported")
+            raise ModelFault(f"{self.name} does not support tool calls", kind="unsupported")
         try:
             return await self._ask(body, used)
         except ModelFault as fault:

@@ -126,7 +126,7 @@ def _bucket(per_minute: float | None, what: str) -> _Bucket:
     if per_minute is None:
         return _Bottomless(0.0, 0.0)
     if not per_minute > 0:
-        raise ValueError(f"a limit of {what} per minute is above 0, got {per_minute}")
+        raise ValueError(f"{what} per minute must be above 0, got {per_minute}")
     return _Bucket(per_minute / 60, max(1.0, per_minute / 60))
 
 
@@ -145,7 +145,7 @@ class Breaker:
 
     def __init__(self, threshold: int = 5, rest: float = 30.0) -> None:
         if threshold < 1:
-            raise ValueError(f"a threshold is at least 1, got {threshold}")
+            raise ValueError(f"threshold must be at least 1, got {threshold}")
         self._threshold = threshold
         self._rest = rest
         self._fault: Fault | None = None
@@ -212,7 +212,7 @@ class Limiter:
 
     def __init__(self, limit: int) -> None:
         if limit < 1:
-            raise ValueError(f"a limit is at least 1, got {limit}")
+            raise ValueError(f"limit must be at least 1, got {limit}")
         self._ceiling = self._current = limit
         self._in_flight = self._peak = 0
         self._successes = 0
@@ -481,7 +481,7 @@ class Budget:
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         if max_cost is not None and not max_cost >= 0:
-            raise UsageError(f"a limit of the cost is a number of US dollars from 0, got {max_cost:g}")
+            raise UsageError(f"max_cost must be 0 or more US dollars, got {max_cost:g}")
         self._max_calls = max_calls
         self._max_cost = max_cost
         self._calls = self._aside = 0

@@ -246,10 +246,10 @@ def read_agent_options(options: AgentOptions) -> AgentOptions:
                 raise UsageError(f"{new} and {old} are the same option; give one of them")
             renamed[new] = renamed.pop(old)
     if renamed.get("timeout_seconds", 1) <= 0:
-        raise UsageError(f"timeout_seconds is more than 0, got {renamed['timeout_seconds']}")
+        raise UsageError(f"timeout_seconds must be above 0, got {renamed['timeout_seconds']}")
     for name in ("max_turns", "max_steps", "evaluate_every", "impossible_after"):
         if renamed.get(name, 1) < 1:
-            raise UsageError(f"{name} is at least 1, got {renamed[name]}")
+            raise UsageError(f"{name} must be at least 1, got {renamed[name]}")
     return cast("AgentOptions", renamed)
 
 
@@ -307,8 +307,8 @@ def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTur
     goal = judged if chosen is None else _goal(chosen, judge)
     if goal.fingerprint != judged.fingerprint:
         raise UsageError(
-            f"two metrics judge the goal: {goal.name} as goal_metric, and {among.name} in evaluation_metrics, where a "
-            "preset has one; leave one of them out"
+            f"two metrics judge the goal: {goal.name} as goal_metric, and {among.name} in evaluation_metrics, "
+            "which a preset may have added; remove one of them"
         )
     return goal, [metric for metric in metrics if metric is not among]
 

@@ -154,7 +154,7 @@ async def stream_scenarios(
             answer = await ask(opened, packaged("scenarios", *task).render(task), Parts, trial)
             for part in answer.scenarios:
                 if problem := problem_of(part):
-                    log.warning("a scenario is left out, and another is asked for: %s", safe(problem))
+                    log.warning("a scenario was dropped and requested again: %s", safe(problem))
                 elif len(goals) < n and _is_new(part.goal, goals):
                     goals.append(part.goal)
                     yield _in_data(scenario_of(part, unique(slug(part.goal), ids)), known)

@@ -41,14 +41,14 @@ class TargetData:
                 continue
             size += len(line)
             if size > MOST:
-                raise UsageError(f"the data has more than {MOST:,} characters; keep the records that matter")
+                raise UsageError(f"the data has more than {MOST:,} characters; remove records")
             lines[line] = None
             texts += _values(record)
         if not lines:
             raise UsageError("the data has no records")
         pages = list(_pages(line for line in lines if len(line) < ROOM))
         if not pages:
-            raise UsageError(f"no record of the data is shorter than {ROOM:,} characters, so none can be shown")
+            raise UsageError(f"every record of the data has {ROOM:,} characters or more, so none fits")
         self._excerpts = [Excerpt(page, len(lines) - len(page)) for page in pages]
         self._words = Words(texts)
 

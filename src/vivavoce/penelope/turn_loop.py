@@ -291,7 +291,7 @@ class TurnLoop:
     def _counted(self, tool: Tool, result: ToolResult) -> ToolResult:
         """Return a result without the usage of a model behind the tool, which is counted instead."""
         if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be user-defined
-            raise TypeError(f"{tool.name} returned a {type(result).__name__} and no ToolResult")
+            raise TypeError(f"{tool.name} returned a {type(result).__name__}, not a ToolResult")
         output: object = result.output
         if not isinstance(tool, AnalysisTool) or not isinstance(output, dict):
             return result

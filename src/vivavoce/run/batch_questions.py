@@ -120,9 +120,9 @@ class BatchQuestions:
         """
         if self._budget.limits_cost and batch_price(model.name) is None:
             raise UsageError(
-                f"the price of a batch of {model.name} is unknown, so its cost cannot be limited; put it into "
-                f"a JSON file that {VARIABLE} names, with the fraction of the usual price as batch, or limit "
-                "the calls instead"
+                f"the price of a batch of {model.name} is unknown, so its cost cannot be limited; add it to "
+                f"the JSON file in {VARIABLE}, with batch as the fraction of the usual price, or limit the "
+                "calls instead"
             )
         known = self.models.get(identity_of(model))
         service = batch_service(model) if known is None else known.service

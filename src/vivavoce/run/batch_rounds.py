@@ -86,7 +86,7 @@ class BatchRounds:
         questions, parts = self.questions, self._parts()
         self._open = {one.id: one for one in self._store.batches.open(questions.models) if one.id in questions.awaited}
         if not parts and not self._open:
-            raise BatchesStopped(questions.limited or "some questions fit into no batch")
+            raise BatchesStopped(questions.limited or "some questions are too large for a batch")
         self.number += 1
         self._trouble = ""
         try:

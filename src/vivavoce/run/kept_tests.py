@@ -137,7 +137,7 @@ async def akeep_tests(tests: Tests, *, name: str = "tests", store: str | os.Path
     """Async version of `keep_tests`."""
     by_id = _by_id(tests)
     if not by_id:
-        raise UsageError("there is no test to keep")
+        raise UsageError("no test to store")
 
     def build(budget: Budget, answers: ReplyStore | None) -> Experiment:
         del budget, answers

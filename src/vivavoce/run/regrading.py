@@ -121,7 +121,7 @@ def sample_of(attempt: Attempt, truths: Truths) -> Sample:
     stored = json.loads(attempt.sample)
     row = json.loads(truths.get(_key(attempt.key, stored), attempt.sample))
     if row.get("input") != stored.get("input"):
-        raise UsageError(f"sample '{attempt.key.sample_id}' asks something different from the run; run the suite again")
+        raise UsageError(f"sample '{attempt.key.sample_id}' has a different input than in the run; run the suite again")
     if "input" not in row:
         row["messages"] = attempt.trajectory.messages
     try:

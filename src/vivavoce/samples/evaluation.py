@@ -110,7 +110,7 @@ class SingleTurnSample(_Sample):
     @model_validator(mode="after")
     def _holds_something(self) -> Self:
         if not self.get_features():
-            raise ValueError("a sample with no field says nothing; give at least user_input")
+            raise ValueError("a sample needs at least user_input")
         return self
 
 
@@ -308,7 +308,7 @@ def _message(message: AnyMessage, index: int) -> dict[str, Any]:
         raise ValueError(f"message {index} ({message.role}): Ragas has no such message; leave it out for Ragas")
     content = message.content
     if isinstance(content, list) and not all(isinstance(part, TextPart) for part in content):
-        raise ValueError(f"message {index} ({message.role}): Ragas has messages of text alone, and this one holds more")
+        raise ValueError(f"message {index} ({message.role}): Ragas supports only text messages")
     keys = message.to_dict()
     if "type" in keys:
         raise ValueError(

@@ -395,7 +395,7 @@ def check_fields(fields: Mapping[str, str]) -> None:
         known = (f"fields.{name}: a sample has no such field{did_you_mean(_field(name), names)}" for name in unknown)
         raise UsageError(*known)
     if twice := [name for name in fields if f"{name}{OPTIONAL}" in fields]:
-        raise UsageError(f"fields.{twice[0]}: is there twice, once as '{twice[0]}{OPTIONAL}'")
+        raise UsageError(f"fields.{twice[0]}: is defined twice, also as '{twice[0]}{OPTIONAL}'")
 
 
 def _with_whole_rules(sample: Sample) -> Sample:
@@ -561,11 +561,11 @@ def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], bas
 def _identify(values: dict[str, Any], position: int) -> None:
     if values.get("input") is not None and values.get("messages") is not None:
         raise ValueError(
-            "a row has an 'input' to be asked or 'messages' to be replayed, not both; write what was said before the "
-            "input as 'history'"
+            "a row has both 'input' (to send) and 'messages' (to replay); keep one, and put earlier messages "
+            "in 'history'"
         )
     if values.get("history") is not None and values.get("messages") is not None:
-        raise ValueError("'history' comes before an 'input' or a 'goal', and this row has 'messages' to be replayed")
+        raise ValueError("'history' needs an 'input' or a 'goal'; this row has 'messages' to replay")
     values["id"] = _id(values.get("id"), position)
 
 
@@ -574,7 +574,7 @@ def _id(value: Any, position: int) -> Any:
     if value is None:
         return str(position)
     if value == "":
-        raise ValueError("'id' is empty; leave it out to have the rows counted")
+        raise ValueError("'id' is empty; remove it to number the rows")
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

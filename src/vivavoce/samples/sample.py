@@ -108,7 +108,7 @@ class Sample(BaseModel):
         self._check_lengths()
         check_marks(self.messages or self.said)
         if self.secrets and (unknown := self.secrets.keys() - self.users):
-            raise ValueError(f"secrets are of '{min(unknown)}', and no session is of a user of that name")
+            raise ValueError(f"secrets name the user '{min(unknown)}', but no session has this user")
         return self
 
     def _check_history(self) -> None:
@@ -116,9 +116,9 @@ class Sample(BaseModel):
             return
         roles = [message.role for message in self.history]
         if "user" not in roles:
-            raise ValueError("'history' has no message of the user; leave it out, or write what the user said before")
+            raise ValueError("'history' has no user message; remove it, or add one")
         if roles[-1] == "user":
-            raise ValueError("'history' ends with a message of the user; write that message as 'input'")
+            raise ValueError("'history' ends with a user message; move it to 'input'")
         if "system" in roles:
             raise ValueError("'history' has a system message; write the system prompt in the suite, under 'target'")
         if any(message.session is not None for message in (*self.history, *self.said)):

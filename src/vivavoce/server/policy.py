@@ -40,7 +40,9 @@ class ServerPolicy:
             UsageError: this server writes no datasets, or the name leads elsewhere.
         """
         if not self.writes_datasets:
-            raise UsageError("this server writes no datasets; copy the row, or start it with --write-datasets")
+            raise UsageError(
+                "this server does not write datasets; copy the row, or start the server with --write-datasets"
+            )
         workspace = self.workspace.resolve()
         try:
             path = (workspace / name).resolve()

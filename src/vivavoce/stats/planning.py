@@ -249,6 +249,6 @@ def _quantiles(samples: int, power: float, level: float = LEVEL) -> float:
 
 def _check(difference: float, power: float) -> None:
     if not 0 < difference < 1:
-        raise ValueError(f"a difference is between 0 and 1, got {difference}")
+        raise ValueError(f"difference must be between 0 and 1, got {difference}")
     if not 0.5 <= power < 1:
-        raise ValueError(f"a power is from 0.5 to below 1, got {power}")
+        raise ValueError(f"power must be at least 0.5 and below 1, got {power}")

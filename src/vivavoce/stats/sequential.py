@@ -85,7 +85,7 @@ def sequence(rounds: Floats, level: float = 0.95) -> Limits:
     if rounds.ndim != 2:
         raise ValueError(f"rounds have the shape (samples, rounds); got {rounds.ndim} dimensions")
     if not 0 < level < 1:
-        raise ValueError(f"a level is between 0 and 1, got {level}")
+        raise ValueError(f"level must be between 0 and 1, got {level}")
     with np.errstate(invalid="ignore"):
         if bool(((rounds < 0) | (rounds > 1)).any()):
             raise ValueError("scores of a sequence must be from 0 to 1")

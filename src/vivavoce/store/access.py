@@ -81,7 +81,7 @@ class Tokens:
             UsageError: the name is empty or too long, or not one line.
         """
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
-            raise UsageError("the name of a token is that of its user, on one line of at most 100 characters")
+            raise UsageError("a token needs its user's name: one line, at most 100 characters")
         secret = f"{PREFIX}{secrets.token_urlsafe(_BYTES)}"
         made = Token(
             id=secrets.token_hex(4), name=name.strip(), role=role, created_at=time.time(), expires_at=expires_at

@@ -294,7 +294,7 @@ class Labels:
             attempt_id = labelled_attempt(connection, place)
             found = found_label(connection, attempt_id, place)
             if found is None:
-                raise NotFound("label", place.author, message=f"{place.author} has no label here")
+                raise NotFound("label", place.author, message=f"no label by {place.author} here")
             connection.execute(delete(labels).where(labels.c.id == found.id))
             note(connection, place.author, "label.remove", place.subject, change_of(label_of(found)))
         return label_of(found)
@@ -492,7 +492,7 @@ class Decisions:
         with self.database.writing() as connection:
             found = _find_decision(connection, labelled_attempt(connection, place), place)
             if found is None:
-                raise NotFound("decision", place.grader, message="there is no decision here")
+                raise NotFound("decision", place.grader, message="no decision has been made here")
             connection.execute(delete(decisions).where(decisions.c.id == found.id))
             gone = _decision_of(found)
             note(connection, place.author, "decision.remove", place.subject, change_of(gone))

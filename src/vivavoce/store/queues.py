@@ -306,7 +306,7 @@ class QueuePlan:
             raise UsageError(f"name 1 to {MOST_PEOPLE} people, each once")
         for person in self.people:
             if not 0 < len(person) <= 100 or not person.isprintable() or person != person.strip():
-                raise UsageError("the name of a person is that of their token, on one line of at most 100 characters")
+                raise UsageError("use each person's token name: one line, at most 100 characters")
         if not 1 <= self.overlap <= len(self.people):
             raise UsageError(f"overlap is how many people label each conversation: 1 to {len(self.people)} here")
         if not 1 <= self.size <= MOST:

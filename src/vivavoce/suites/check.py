@@ -182,7 +182,7 @@ def check_folder(folder: Path) -> None:
     place = folder.resolve()
     existing = next(one for one in (place, *place.parents) if one.exists())
     if not existing.is_dir():
-        raise UsageError(f"{folder} cannot be written: {existing} is a file, and a folder is needed")
+        raise UsageError(f"{folder} cannot be written: {existing} is a file, not a folder")
     beside = place.parent if place.exists() else existing  # where the files are made before they are moved in
     for one in {existing, beside}:
         try:

@@ -89,7 +89,7 @@ class _Composer(Composer):
             return node
         original: object = composer.anchors.get(anchor)
         if original is not None and id(original) not in self._whole:
-            raise ComposerError(None, None, f"the alias *{anchor} is inside the value that it repeats", mark)
+            raise ComposerError(None, None, f"the alias *{anchor} refers to a value that contains it", mark)
         return self._compose_counted(parent, index)
 
     def _compose_counted(self, parent: Any, index: Any) -> Any:
@@ -293,7 +293,7 @@ class _Plain:
             if isinstance(key, bool | ScalarBoolean) or not isinstance(key, str | int):
                 raise self._refused(at, "a key must be text; put it in quotes, and also a text that begins with {{")
             if str(key) in result:
-                raise self._refused(here, "this key is here twice")
+                raise self._refused(here, "duplicate key")
             result[str(key)] = self.convert(value, here)
         return result
 

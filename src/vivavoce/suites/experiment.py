@@ -336,7 +336,7 @@ def failed_again(
     options = RunOptions.model_validate({**own, **_dump_options(options or RunOptions())})
     chosen = failed if options.samples is None else [one for one in failed if one in Selection.of(options.samples)]
     if not chosen:
-        raise UsageError(f"no sample that failed in {run.id} is called {' or '.join(options.samples or ())}")
+        raise UsageError(f"no failed sample of {run.id} is named {' or '.join(options.samples or ())}")
     there = {sample.id for sample in plan_of(suite, options).every()}
     left = [one for one in chosen if one in there]
     if not left:

@@ -217,7 +217,7 @@ _Judging = TypeVar("_Judging", JudgeGraderSpec, MetricGraderSpec)
 
 def _not_both(spec: _Judging) -> _Judging:
     if spec.confirm is not None and spec.cascade is not None:
-        raise ValueError("confirm and cascade are two ways to ask a second model; write one of them")
+        raise ValueError("use either confirm or cascade, not both")
     return spec
 
 

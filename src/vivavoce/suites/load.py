@@ -71,7 +71,7 @@ class TargetChanges:
         if self.live:
             given["live"] = [*own.get("live", ()), *self.live]
         if given and "path" not in {**own, **given}:
-            raise UsageError("--live needs a recording that answers everything else: --recording FILE")
+            raise UsageError("--live needs --recording FILE")
         if given:
             data["recording"] = {**own, **given}
 

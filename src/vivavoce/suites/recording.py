@@ -90,7 +90,7 @@ def _check_target(suite: Suite, spec: RecordingSpec, name: str, target: TargetSp
         handled = target.handlers or {}
         for tool in spec.live:
             if target.mcp is None and tool in (offered_names(target) or ()) and tool not in handled:
-                rule = f"nobody answers the tool '{tool}'; give the target handlers: {{{tool}: …}}"
+                rule = f"no handler answers the tool '{tool}'; give the target handlers: {{{tool}: …}}"
                 raise UsageError(suite.document.problem(("recording", "live"), rule))
         return
     harmless = isinstance(target, RecordingTargetSpec | TerminalTargetSpec)
@@ -98,8 +98,8 @@ def _check_target(suite: Suite, spec: RecordingSpec, name: str, target: TargetSp
     if harmless or name in spec.live or not recording.calls:
         return
     raise UsageError(
-        f"the target '{name}' of kind {_kind(target)} calls its tools itself, where {recording.place} cannot answer "
-        f"them; to run it with them for real, and compare, name it: --live {name}"
+        f"the target '{name}' of kind {_kind(target)} calls its tools itself, so {recording.place} cannot answer "
+        f"them; to call them for real, use --live {name}"
     )
 
 

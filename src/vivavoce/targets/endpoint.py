@@ -115,7 +115,7 @@ def _described(row: Mapping[str, Any]) -> Endpoint:
         raise ValueError(f"'{unknown}' is not understood{did_you_mean(unknown, _READ)}")
     kind = str(row.get("connection_type") or "REST")
     if kind.upper() != "REST":
-        raise ValueError(f"connection_type is {kind}, and only REST can be asked; write a function as target")
+        raise ValueError(f"connection_type is {kind}; only REST is supported, so use a function as the target")
     if not isinstance(row.get("url"), str):
         raise ValueError("has no url")
     answers = _structure(row.get("response_mapping"), "response_mapping")
@@ -137,7 +137,7 @@ def _headers(row: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a request, with the token that the endpoint has, where it has one."""
     token, kind = row.get("auth_token"), str(row.get("auth_type") or "bearer_token")
     if token and kind != "bearer_token":
-        raise ValueError(f"auth_type is {kind}, and only bearer_token is understood; write it into request_headers")
+        raise ValueError(f"auth_type is {kind}; only bearer_token is supported, so set the header in request_headers")
     written = {key: str(value) for key, value in _structure(row.get("request_headers"), "request_headers").items()}
     headers = {key: _TOKEN.sub(lambda _: str(token), value) if token else value for key, value in written.items()}
     named = any(key.lower() == "authorization" for key in headers)

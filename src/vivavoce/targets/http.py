@@ -170,7 +170,7 @@ def _reply(answer: Answer, path: str) -> object:
         return answer.text if path else _text(answer)
     value = _find(answer.json(), path, answer, "reply")
     if is_object(value) and not {"role", "type"} & value.keys():
-        raise answer.malformed(f"has at reply '{path}' {shape_of(value)}; name the place of the text in it")
+        raise answer.malformed(f"has {shape_of(value)} at reply '{path}'; give the path of the text in it")
     return value
 
 
@@ -181,7 +181,7 @@ def _text(answer: Answer) -> str:
     except (ValueError, RecursionError):
         return answer.text
     if is_object(whole):
-        raise answer.malformed(f"is {shape_of(whole)}; name the place of the reply with reply:")
+        raise answer.malformed(f"is {shape_of(whole)}; set reply: to the path of the reply")
     return answer.text
 
 

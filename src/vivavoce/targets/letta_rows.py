@@ -89,7 +89,7 @@ def read_letta(rows: Sequence[Any], loss: Loss) -> list[Message]:
     for index, row in enumerate(rows):
         fields = fields_in(row)
         if "message_type" not in fields:
-            raise Unreadable(f"message {index}: an object with message_type is needed")
+            raise Unreadable(f"message {index}: expected an object with message_type")
         first = len(messages)
         try:
             is_said = _take(fields, index, messages, loss)

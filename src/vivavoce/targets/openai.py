@@ -195,7 +195,7 @@ class OpenAISession:
                 found = str(fault)
         if found is not None and self.has_state:
             then = f"{call.name}({shorten(call.function.arguments, 120)}) answered {shorten(answer.text, 120)}"
-            raise SuiteFault(f"there is no state to return to: {then}, and {found}", kind="no_state")
+            raise SuiteFault(f"no state to return to: {then}, but {found}", kind="no_state")
 
     async def state(self) -> dict[str, Any] | None:
         """Return the state of the row as the tools left it, None where the row has none or it is not known."""

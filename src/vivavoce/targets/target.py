@@ -441,4 +441,4 @@ class OfferedTools:
 def unanswered(name: str) -> SuiteFault:
     """Return the failure of a conversation that cannot go on without the answer to a call."""
     hint = f"give the target handlers: {{{name}: …}}, or the row tool_results: {{{name}: {{result: …}}}}"
-    return SuiteFault(f"nobody answers the tool '{name}'; {hint}", kind="unanswered")
+    return SuiteFault(f"no handler answers the tool '{name}'; {hint}", kind="unanswered")

@@ -90,6 +90,6 @@ def hang() -> Misbehaviour:
 
     async def respond(request: web.Request) -> web.StreamResponse:
         await asyncio.Event().wait()
-        raise AssertionError("nobody sets this event")
+        raise AssertionError("this event is never set")
 
     return respond

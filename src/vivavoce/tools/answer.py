@@ -136,7 +136,7 @@ class Case(Written):
         if ("result" in self.model_fields_set) == (self.error is not None):
             raise ValueError("needs either result or error")
         if self.arguments is not None and not self.when:
-            raise ValueError("arguments says how to compare the arguments in when; write when, too")
+            raise ValueError("arguments needs when: it says how to compare the arguments in when")
         try:
             _ = self.rule
         except UsageError as error:
@@ -235,7 +235,7 @@ def _known(value: Any) -> Any:
     if isinstance(value, str):
         return {"function": value}
     if not isinstance(value, list | Mapping | BaseModel):
-        raise ValueError(f"is none of {', '.join(_KINDS)}, nor a list of cases; got {value!r:.60}")
+        raise ValueError(f"must be one of {', '.join(_KINDS)}, or a list of cases; got {value!r:.60}")
     keys = [str(key) for key in cast("Mapping[object, object]", value)] if isinstance(value, Mapping) else []
     if keys and not {*_KINDS, "when"} & {*keys}:
         raise ValueError(f"no handler '{keys[0]}'{did_you_mean(keys[0], _KINDS)}")
@@ -308,7 +308,7 @@ def read_approvals(written: object, asking: Collection[str], where: str = "appro
         rule = "approve, refuse, a list of these for one call after the other, or one of these for each tool"
         raise UsageError(f"{where}: must be {rule}; got {written!r:.60}") from error
     if not asking:
-        raise UsageError(f"{where}: no tool asks; name those that do under needs_approval of the target")
+        raise UsageError(f"{where}: no tool needs approval; list such tools under needs_approval of the target")
     for name in approvals if isinstance(approvals, dict) else ():
         if name not in asking:
             raise UsageError(f"{where}.{name}: this tool does not ask for approval{did_you_mean(name, asking)}")
@@ -325,7 +325,7 @@ def decided(approvals: Approvals | None, name: str, world: World) -> Decision:
     if decisions is None:
         hint = "write approvals: approve, or refuse, in the target or in the row"
         raise SuiteFault(
-            f"the tool '{name}' asks the user, and nothing says what the user answers; {hint}", kind="unanswered"
+            f"the tool '{name}' needs approval, but no answer of the user is defined; {hint}", kind="unanswered"
         )
     if isinstance(decisions, str):
         return decisions

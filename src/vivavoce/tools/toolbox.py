@@ -170,7 +170,9 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
         raise UsageError(f"the parameters of the handler of '{name}' cannot be read; wrap it in a function") from error
     for parameter in parameters:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
-            raise UsageError(f"the handler of '{name}' is called by keyword, and '{parameter.name}' cannot be")
+            raise UsageError(
+                f"the handler of '{name}' is called with keyword arguments, but '{parameter.name}' is positional"
+            )
     return parameters
 
 
@@ -469,7 +471,7 @@ def check_offered(names: Iterable[str], offered: Collection[str], what: str) -> 
     for name in names:
         if name not in offered:
             hint = did_you_mean(name, offered) or "; add its definition to tools"
-            raise UsageError(f"{what}.{name}: no tool of that name is offered{hint}")
+            raise UsageError(f"{what}.{name}: no such tool is offered{hint}")
 
 
 def _handler(name: str, handler: GivenHandler, definition: Definition | None) -> Handler:

@@ -154,7 +154,7 @@ class Client:
         message = f"{source} answered {status} {self._hide_text(response.reason)}".rstrip()
         if 300 <= status < 400:
             place = self._hide_text(_place(response.header("Location") or "").removeprefix("://"))
-            return self.fault(f"{message} to '{place}', which is not followed; give that address", kind="http")
+            return self.fault(f"{message} to '{place}'; redirects are not followed, so use that address", kind="http")
         if status == 429 or (status == 503 and wait):
             after, blame = retry_after(wait), self.fault.blame
             return RateLimited(message, retry_after=after, evidence=evidence, blame=blame, status=status)

@@ -193,7 +193,7 @@ def _extent(data: bytes, at: int, end: int, wire: int) -> tuple[int, int]:
         case 5:
             length = 4
         case _:
-            raise BrokenProtobuf(f"there is no wire type {wire}")
+            raise BrokenProtobuf(f"unknown wire type {wire}")
     if length > end - at:
         raise BrokenProtobuf(f"a field of {length:,} bytes is cut off after {end - at:,}")
     return at, at + length

@@ -160,7 +160,7 @@ def test_without_a_price_costs_are_tokens_of_the_large_judge(viva: Viva) -> None
         (["--first", "small", "--then", "large", "--labels", "no.jsonl"], "no.jsonl: there is no such file"),
         (
             ["--first", "small", "--then", "large", "--label", "stars"],
-            "give the number at or above which a conversation is good",
+            "set the lowest good value",
         ),
     ],
 )

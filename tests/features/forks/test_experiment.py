@@ -245,7 +245,7 @@ async def test_the_state_of_a_row_is_made_again_and_compared(store: Store, tmp_p
         (tmp_path / "shop.py").write_text(SHOP.replace("DRIFT = 0", "DRIFT = 100"))
         found = await forked_from(store, f"{run.id}/a", turn=2, trials=2)
     assert (found.places[0].errors, found.places[0].scored) == (2, 0)
-    assert "there is no state to return to" in found.finding[-1]
+    assert "no state to return to" in found.finding[-1]
     assert '{"left": 8}' in found.finding[-1]
 
 

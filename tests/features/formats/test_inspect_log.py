@@ -209,7 +209,7 @@ def test_a_damaged_sample_is_told(tmp_path: Path) -> None:
 def test_an_archive_that_unfolds_without_end_is_not_unfolded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspect_log, "_LARGEST", 1000)
     path = _eval(tmp_path / "log.eval", {f"samples/{n}.json": " " * 900_000 for n in range(3)})
-    assert "more than any log does" in _broken(path)[0]
+    assert "too large for a log" in _broken(path)[0]
     assert (
         "at most 1,000 are read" in _broken(_eval(tmp_path / "b.eval", {"samples/a.json": json.dumps("x" * 2000)}))[0]
     )

@@ -139,7 +139,7 @@ def test_a_call_that_is_a_part_of_an_exported_message_keeps_its_arguments() -> N
 
 def test_what_is_no_message_is_an_error_and_what_is_beside_them_is_kept() -> None:
     for wrong, reason in (
-        ("hello", "message 1: an object with message_type is needed"),
+        ("hello", "message 1: expected an object with message_type"),
         ({"message_type": "dance_message"}, "message 1: unknown Letta message type 'dance_message'; take it out"),
         ({"message_type": "user_message", "content": 5}, "message 1: the content is a text or a list of parts"),
     ):

@@ -132,7 +132,7 @@ def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) 
             {**ROW, "trajectory": [], "error": {"category": "target", "exception_type": "E", "message": "no server"}},
             "has no conversation: no server; viva convert leaves such a result out",
         ),
-        ({**ROW, "trajectory": [["hello"]]}, "message 0: an object with message_type is needed"),
+        ({**ROW, "trajectory": [["hello"]]}, "message 0: expected an object with message_type"),
         ({**ROW, "trajectory": [[said("dance_message")]]}, "unknown Letta message type 'dance_message'"),
         ({"sample_id": 1}, "not a result of letta-evals: sample_id and trajectory are needed"),
     ],

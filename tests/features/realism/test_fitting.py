@@ -53,5 +53,5 @@ def test_users_of_another_language_are_told_to_write_it() -> None:
 
 
 def test_too_few_to_fit_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"too few conversations to fit users to: .* at least 20 needed"):
+    with pytest.raises(UsageError, match=r"too few conversations to fit personas: .* at least 20 needed"):
         fitted(users("b", 12))

@@ -151,7 +151,7 @@ def test_a_sample_as_large_as_the_file_is_all_of_it() -> None:
         ("safety", None, "'safety' would call a model"),
         ("trun_count", None, "did you mean 'turn_count'"),
         ("", "metadata.plan", "metadata.plan is 'free', but a weight must be a number"),
-        ("", "metadata.debt", "is not always a finite number of 0 or more"),
+        ("", "metadata.debt", "must be a finite number of 0 or more"),
         ("", "metadata.no", "no conversation has metadata.no"),
     ],
 )

@@ -96,10 +96,10 @@ def test_calls_of_agents_whose_tools_nobody_knows_do_not_count() -> None:
     [
         (["refund"], "is a list for each agent"),
         ({"a": "refund"}, "tools.a: must be a list of tools"),
-        ({"a": [3]}, "a tool is its name"),
-        ({"a": [{"parameters": "x"}]}, "a tool is its name"),
+        ({"a": [3]}, "a tool must be a name"),
+        ({"a": [{"parameters": "x"}]}, "a tool must be a name"),
         ({"Refund Agent": [], "refund_agent": []}, "are spellings of one agent"),
-        ({" ": []}, "the name of an agent"),
+        ({" ": []}, "an agent name must be"),
     ],
 )
 def test_tools_that_are_no_lists_by_agent_are_refused(tools: Any, rule: str) -> None:
@@ -119,7 +119,7 @@ def test_who_has_a_conversation_at_the_end() -> None:
 
 
 def test_options_that_name_nobody_are_refused() -> None:
-    with pytest.raises(UsageError, match="expected needs the name"):
+    with pytest.raises(UsageError, match="set expected to an agent name"):
         LastAgentMetric(expected=[])
     with pytest.raises(UsageError, match="list of names"):
         HandoffsMetric(agents=[3])  # type: ignore[list-item]

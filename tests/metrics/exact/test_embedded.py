@@ -96,7 +96,7 @@ def test_an_embedder_that_forgets_a_text_is_an_error() -> None:
 
     result = First(Forgetful()).evaluate(said("a", "b"))
     assert result.error is not None
-    assert result.error.message == "letters gave 1 vectors for 2 texts"
+    assert result.error.message == "letters returned 1 vectors for 2 texts"
     assert ModelFault.blame == result.error.blame
 
 

@@ -90,7 +90,7 @@ def test_where_nothing_was_said_nothing_is_measured() -> None:
 def test_options_that_mean_nothing_are_refused() -> None:
     with pytest.raises(UsageError, match="did you mean 'email'"):
         PersonalDataMetric(kinds=["e-mail"])  # pyright: ignore[reportArgumentType]
-    with pytest.raises(UsageError, match="no region 'USA'"):
+    with pytest.raises(UsageError, match="unknown region 'USA'"):
         PersonalDataMetric(region="USA")
     with pytest.raises(UsageError, match="set user_data_allowed=False"):
         PersonalDataMetric(where=["user"])

@@ -366,7 +366,7 @@ def test_a_rule_may_name_an_agent_and_a_handoff() -> None:
 @pytest.mark.parametrize(
     ("event", "rule"),
     [
-        ({"user_says": "x", "agent": "a"}, "agent is for what an agent does"),
+        ({"user_says": "x", "agent": "a"}, "agent cannot be used with user_says"),
         ({"handoff": "a", "call": "b"}, "got call and handoff"),
         ({"handoff": "a", "outcome": "failed"}, "handoff has neither arguments nor a result"),
         ({"handoff": "a", "agent": ""}, "at least 1 character"),

@@ -16,8 +16,8 @@ B: dict[str, Any] = {"call": "b"}
     [
         ({}, "a rule begins with one of each, never, always, at_most"),
         ({"never": A, "always": B}, "a rule begins with one of .*, got never and always"),
-        ({"each": A}, "each cannot be broken alone"),
-        ({"each": A, "only_after": []}, "each cannot be broken alone"),
+        ({"each": A}, "each needs only_after"),
+        ({"each": A, "only_after": []}, "each needs only_after"),
         ({"never": A, "only_after": [B]}, "only_after goes with each, not with never"),
         ({"always": A, "of": B}, "of goes with at_most, not with always"),
         ({"at_most": 1}, "at_most needs of"),
@@ -27,7 +27,7 @@ B: dict[str, Any] = {"call": "b"}
             {"never": A, "after": {"call": "b", "within_turns": False}},
             "after.within_turns: must be a number, got false",
         ),
-        ({"each": A, "only_after": [A]}, "only_after.0: the first such event can have none before it"),
+        ({"each": A, "only_after": [A]}, "only_after.0: the first such event can never have one before it"),
         (
             {"each": {"call": "a", "same": "x"}, "only_after": [B]},
             "each: same has nothing to compare with; write it in",
@@ -48,7 +48,7 @@ B: dict[str, Any] = {"call": "b"}
         ({"never": {"assistant_says": "a^"}}, r"never.assistant_says: /a\^/ can match no text"),
         ({"never": {"assistant_says": "\bsecret\b"}}, "has a backspace in it"),
         ({"never": {"call": "a", "where": {"x": {"regex": "(?!)"}}}}, r"/\(\?!\)/ can match no text"),
-        ({"never": {"call": "a", "where": {}}}, "never.where: is empty; leave it out"),
+        ({"never": {"call": "a", "where": {}}}, "never.where: is empty; remove it"),
         ({"never": {"call": "a", "where": {"x": None}}}, "never.where: x needs a value"),
         ({"never": {"call": "a", "where": {"x": {}}}}, "never.where: x needs a value"),
         ({"never": {"call": "a", "where": {"x": {"over": 1}}}}, "x: no condition 'over'"),

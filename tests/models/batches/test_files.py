@@ -443,7 +443,10 @@ GOOD = {"custom_id": "a" * 32, **answering(completion("{}"))}
     ("line", "why"),
     [
         ({**GOOD, "custom_id": "request-1"}, "custom_id: expected 32 hexadecimal digits, as vivavoce exports them"),
-        ({"custom_id": "b" * 32, "method": "POST", "url": "x", "body": {}}, "is a request; the file that the service"),
+        (
+            {"custom_id": "b" * 32, "method": "POST", "url": "x", "body": {}},
+            "is a request; use the file that the service",
+        ),
         ({"custom_id": "b" * 32}, "has neither a response with its status_code nor an error"),
         ({"custom_id": "b" * 32, "response": {"body": {}}}, "has neither a response"),
         ([], "a row is an object"),

@@ -68,5 +68,5 @@ def test_no_words_of_the_target_stand_in_guidance() -> None:
 
 
 def test_it_steps_back_a_number_of_times() -> None:
-    with pytest.raises(UsageError, match="backtracks is at least 0, got -1"):
+    with pytest.raises(UsageError, match="backtracks must be at least 0, got -1"):
         Crescendo(backtracks=-1)

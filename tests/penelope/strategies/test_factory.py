@@ -79,12 +79,12 @@ def test_a_class_or_a_strategy_of_ones_own_is_taken() -> None:
         ("cresendo", {}, "no strategy 'cresendo'; did you mean 'crescendo'"),
         ("crescendo", {"backtrack": 1}, "strategy 'crescendo': no option 'backtrack'; did you mean 'backtracks'"),
         ("crescendo", {"backtracks": "few"}, "strategy 'crescendo': option 'backtracks': .* got 'few'"),
-        ("crescendo", {"backtracks": -1}, "backtracks is at least 0"),
+        ("crescendo", {"backtracks": -1}, "backtracks must be at least 0"),
         ("improvise", {"well": True}, "strategy 'improvise': no option 'well'"),
         (Polite, {}, "strategy 'Polite': the option 'please' is missing"),
         (Improvise(), {"well": True}, "'improvise' is an object and takes no options"),
-        (len, {}, "a strategy has a name"),
-        (dict, {}, "a strategy has a name"),
+        (len, {}, "a strategy needs name"),
+        (dict, {}, "a strategy needs name"),
     ],
 )
 def test_what_is_no_strategy_is_told(wanted: Any, options: dict[str, Any], complaint: str) -> None:

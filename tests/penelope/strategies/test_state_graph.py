@@ -112,7 +112,7 @@ def test_any_walk_ends_somewhere_in_the_script_or_behind_it(exchanges: list[Exch
         ({"say": "A", "improvise": "B"}, "nodes.a: a node either says a text or improvises"),
         ({}, "nodes.a: a node either says a text or improvises"),
         ({"say": ""}, "nodes.a.say: "),
-        ({"say": "A", "turns": 2}, "nodes.a: a node that says a text lasts one turn"),
+        ({"say": "A", "turns": 2}, "nodes.a: a node with 'say' lasts one turn"),
         ({"say": "A", "turns": 0}, "nodes.a.turns: "),
         ({"say": "A", "next": "b"}, "nodes.a: no node 'b'"),
         ({"say": "A", "next": [{"to": "aa"}]}, "no node 'aa'; did you mean 'a'"),

@@ -59,7 +59,7 @@ async def test_a_model_that_fails_is_told_of_and_the_rules_answer(
         assert why
         assert output == ruled
         assert output["method"] == "rules"
-        assert "goes by rules, for its model failed: " in caplog.records.pop().getMessage()
+        assert "uses rules because its model failed: " in caplog.records.pop().getMessage()
 
 
 @every_tool

@@ -44,7 +44,7 @@ def test_facts_are_those_of_the_call_else_the_tool_else_the_test() -> None:
 
 
 def test_facts_that_are_none_are_told() -> None:
-    assert CheckFactsTool().execute("Hi").error == "there are no facts to compare with; give facts, a list of sentences"
+    assert CheckFactsTool().execute("Hi").error == "no facts to compare with; give facts as a list of sentences"
     assert CheckFactsTool().execute("Hi", 5).error == "facts is a list of texts, got a int"  # pyright: ignore[reportArgumentType]
 
 

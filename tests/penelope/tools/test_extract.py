@@ -52,7 +52,7 @@ def test_the_latest_reply_is_read_where_none_is_given() -> None:
 
 
 def test_a_region_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="extract_information: no region 'Mars'"):
+    with pytest.raises(UsageError, match="extract_information: unknown region 'Mars'"):
         ExtractTool(region="Mars")
     assert ExtractTool(region="DE").execute("Tel 030 901820", "phone").output["phones"] == ["030 901820"]
 

@@ -63,7 +63,7 @@ def test_runs_are_found_by_verdict_target_and_day(empty: Store, url: str) -> Non
     assert rows(Elements(get(f"{url}/?from=1970-01-03").text)) == ["/runs/r2", "/runs/r1"]
     assert rows(Elements(get(f"{url}/?to=1970-01-03").text)) == ["/runs/r1", "/runs/r0"]
     answer = get(f"{url}/?from=yesterday")
-    assert (answer.status, "is not a day; write it as 2026-11-30" in answer.text) == (422, True)
+    assert (answer.status, "is not a date; write it as 2026-11-30" in answer.text) == (422, True)
 
 
 def test_a_list_has_cost_commit_and_what_is_stored_of_a_running_run(empty: Store, url: str) -> None:

@@ -89,7 +89,7 @@ def test_operators_have_values_that_may_be_quoted_and_negated() -> None:
         ("zzz:1", "known: after, before, grader, role, run, state, suite, tag, target"),
         ("state:fial", "no state 'fial'; did you mean 'fail'?"),
         ("role:bot", "no role 'bot'; known: assistant, tool, user"),
-        ("before:yesterday", "'before:yesterday' is not a day; write before:2026-11-01"),
+        ("before:yesterday", "'before:yesterday' is not a date; write before:2026-11-01"),
         ("after:2026-13-01", "is not a day"),
         ("-before:2026-01-01", "cannot be excluded; write after:2026-01-01"),
         ("-role:user", "cannot be excluded"),

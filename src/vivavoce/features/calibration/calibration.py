@@ -145,10 +145,7 @@ def from_dataset(
         )
         truth.labels.append(verdict)
     if numbers:
-        raise UsageError(
-            f"labels.{label} is a number: give the number at or above which a conversation is good, such as "
-            "--good-from 4"
-        )
+        raise UsageError(f"labels.{label} is a number; set the lowest good value, such as --good-from 4")
     _drawn_in_all(truth, graded.store.calibrations.verdicts(graded.grading, grader))
     return new_calibration(graded.grading, grader, truth, "dataset", author)
 

@@ -112,7 +112,7 @@ def cascade(
 
     Both are graders of one run. The command tries every pair of thresholds on one half of the labels, and chooses the
     cheapest pair with which the cascade agrees with people as well as the expensive judge does. The figures come from
-    the other half, because a choice looks too good on the labels it was made from. Labels are read as by viva labels
+    the other half, because a choice looks too good on the labels it was made from. Labels are read as by viva
     calibrate, and only those of randomly sampled conversations count.
     """
     source = LabelSource(labels, label, good_from, at_random)

@@ -27,8 +27,8 @@ def command(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The earlier run and the later one, each by its id, the beginning or end of its id, or "
-            "'latest~1'; default, and for 'latest' alone: the two newest. With more runs, each is compared "
+            help="The earlier and the later run: ids, the beginning or end of an id, or 'latest~1'; default: the two "
+            "newest runs. 'latest' alone means the same. With more runs, each is compared "
             "with the first. With --baseline, only the later run.",
             show_default=False,
         ),

@@ -41,7 +41,10 @@ def command(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help=f"Continuations: {TRIALS} of one turn, at most {IN_ALL} where the turn is searched."),
+        typer.Option(
+            min=1,
+            help=f"Number of replays; default: {TRIALS} of one turn, at most {IN_ALL} when searching for the turn.",
+        ),
     ] = None,
     target: Annotated[
         str | None,

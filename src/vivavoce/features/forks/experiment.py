@@ -250,7 +250,7 @@ def _build(
     answer_as_recorded(target, outcome.attempt)
     if fork.assistant is not None and not gets_conversation(target):
         raise UsageError(
-            f"--assistant: {target.name} keeps the conversation itself, so its own reply cannot be changed; "
+            f"--assistant: {target.name} stores the conversation itself, so its reply cannot be replaced; "
             "use --user, or a target that receives the whole conversation with each message"
         )
     return Experiment(

@@ -47,7 +47,7 @@ def command(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="For fine-tuning formats: the label that says which conversations are good, as a dotted path in "
+            help="For fine-tuning formats: the label that marks good conversations, as a dotted path in "
             "labels; default: people, else passed.",
         ),
     ] = None,

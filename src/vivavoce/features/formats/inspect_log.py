@@ -66,7 +66,7 @@ def json_members(path: Path, *names: str) -> Iterator[tuple[str, Any] | Problem]
             return
         size, unfolded = path.stat().st_size, sum(info.file_size for info in archive.infolist())
         if unfolded > max(_LARGEST, size * _UNFOLDS):
-            yield Problem(f"expands from {size:,} to {unfolded:,} bytes, more than any log does", path)
+            yield Problem(f"expands from {size:,} to {unfolded:,} bytes; too large for a log", path)
             return
         for info in archive.infolist():
             if info.filename.startswith(names) and info.filename.endswith(".json"):

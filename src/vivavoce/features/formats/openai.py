@@ -125,7 +125,7 @@ class _Reader:
         """Keep what waits for a message that did not come."""
         if self._waiting:
             if not self.messages:
-                raise Unreadable("there is no message among the items")
+                raise Unreadable("no item is a message")
             set_aside(self.messages[-1], NAME, {"after": self._waiting})
 
     def _add(self, message: Message, kept: Row) -> None:

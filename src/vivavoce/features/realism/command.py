@@ -67,7 +67,7 @@ def command(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print everything as Markdown.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Compare the simulated users of a run with real users: would they say that?
+    """Compare the simulated users of a run with real users.
 
     Compares the user's side of conversations: length, politeness, when users give which facts, how they end. Shows both
     means of each feature with 95% intervals, the largest difference first; how often a simple classifier distinguishes

@@ -93,7 +93,7 @@ def fitted(real: Spoken) -> Fitted:
     number = len(part.sides)
     if number < FEWEST:
         raise UsageError(
-            f"{real.name}: too few conversations to fit users to: {number} in the training half, at least "
+            f"{real.name}: too few conversations to fit personas: {number} in the training half, at least "
             f"{FEWEST} needed"
         )
     both = Both(part, part)

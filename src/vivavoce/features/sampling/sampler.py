@@ -107,7 +107,7 @@ class Trait:
         if np.isnan(found).all():
             raise UsageError(f"no conversation has {self.name}{did_you_mean(self.name, self.keys)}")
         if (least := float(np.nanmin(found))) < 0 or math.isinf(float(np.nanmax(found))):
-            raise UsageError(f"{self.name} is not always a finite number of 0 or more (got {least:g}), as a weight is")
+            raise UsageError(f"{self.name} must be a finite number of 0 or more to be a weight, got {least:g}")
         return found
 
 
@@ -132,7 +132,7 @@ def _metric(name: str, base: Path) -> BaseMultiTurnMetric:
     if by_name and name not in (known := metrics.names()):
         rule = f"conversations can be grouped by {', '.join(_COUNTED)}, a field such as metadata.language, or a metric"
         meant = did_you_mean(name, [*_COUNTED, *known, *(Sample.model_fields.keys() - {"messages"})])
-        raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that asks no model{meant}")
+        raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that uses no model{meant}")
     metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _unopened)
     if any(True for _ in asking(metric)) or metric.may_ask:
         raise UsageError(

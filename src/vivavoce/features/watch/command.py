@@ -89,7 +89,7 @@ def command(
     name: Annotated[str, typer.Option(help="The name of the runs and of their trend.")] = NAME,
     idle: Annotated[str, typer.Option(help="How long without new spans until a conversation is complete.")] = "60s",
     max_age: Annotated[str, typer.Option(help="How long until a conversation is judged although it continues.")] = "1h",
-    sample: Annotated[str, typer.Option(help="The share of all conversations to judge.")] = "100%",
+    sample: Annotated[str, typer.Option(help="The share of conversations to judge, such as 10%.")] = "100%",
     per: Annotated[
         Literal["day", "hour"], typer.Option(help="Start one run, with its own budget, per day or per hour, in UTC.")
     ] = "day",

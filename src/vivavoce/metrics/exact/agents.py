@@ -109,10 +109,10 @@ class HandoffsMetric(ExactMetric):
             yield fault("to itself", f"{who} over to itself")
             return
         if self.agents and agents.known(receiver) is None:
-            yield fault("nobody", f"{who} over to {named(receiver)}, and there is no such agent")
+            yield fault("nobody", f"{who} over to {named(receiver)}, which is not an agent")
         following = _following(one, agents)
         if following not in (None, receiver) and receiver in agents.names:
-            yield fault("another took over", f"{who} over to {named(receiver)}, and {named(following or '')} acts")
+            yield fault("another took over", f"{who} over to {named(receiver)}, but {named(following or '')} continues")
         elif _is_returned(one, every, agents):
             yield fault("needless", f"{who} over to {named(receiver)}, which hands back without doing anything")
         if lacking := [name for name in self.carry if one.call is not None and not _argument(one.call, name)]:
@@ -177,7 +177,7 @@ class LastAgentMetric(ExactMetric):
         super().__init__(config, **options)
         self.expected = _names(self.name, "expected", [expected] if isinstance(expected, str) else expected)
         if not self.expected:
-            raise UsageError(f"{self.name}: expected needs the name of an agent")
+            raise UsageError(f"{self.name}: set expected to an agent name")
 
     @property
     def parameters(self) -> Mapping[str, object]:

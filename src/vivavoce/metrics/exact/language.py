@@ -116,7 +116,7 @@ def _letters(text: str) -> float:
 def _code(what: str, expected: str) -> str:
     code = re.split("[-_]", expected.strip().casefold())[0]
     if code not in _identifier().nb_classes or code == "zxx":
-        raise UsageError(f"{what}: no language '{expected}' is known; a language is a code such as de or en")
+        raise UsageError(f"{what}: unknown language '{expected}'; expected a code such as de or en")
     return _SAME.get(code, code)
 
 

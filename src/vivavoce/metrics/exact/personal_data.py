@@ -257,7 +257,7 @@ def checked_region(what: str, region: str | None) -> str | None:
     from phonenumbers import SUPPORTED_REGIONS
 
     if region not in SUPPORTED_REGIONS:
-        raise UsageError(f"{what}: no region '{region}'; a region is a country's two letters, such as US")
+        raise UsageError(f"{what}: unknown region '{region}'; expected a two-letter country code, such as US")
     return region
 
 

@@ -47,7 +47,7 @@ class AspectCritic(RatingMetric):
         **options: Unpack[RatingOptions],
     ) -> None:
         if not definition.strip():
-            raise UsageError("definition is empty; write what must hold")
+            raise UsageError("definition is empty; write the statement to judge")
         if strictness < 1 or strictness % 2 == 0:
             raise UsageError(f"strictness is an odd number of votes, so that there is a majority; got {strictness}")
         self.definition = definition.strip()

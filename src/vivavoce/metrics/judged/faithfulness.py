@@ -42,7 +42,7 @@ class Claim(Shape):
     @model_validator(mode="after")
     def _has_evidence(self) -> Claim:
         if self.support != "unsupported" and not self.evidence:
-            raise ValueError(f"what is {self.support} needs evidence")
+            raise ValueError(f"a statement marked {self.support} needs evidence")
         return self
 
 

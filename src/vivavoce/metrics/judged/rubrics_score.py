@@ -124,7 +124,7 @@ def read_levels(rubrics: Mapping[str, str]) -> dict[int, str]:
         if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # a row may hold anything
             raise UsageError(f"rubrics: {key} is a {type(description).__name__}, not a text")
         if not description.strip() or int(match[1]) in levels:
-            raise UsageError(f"rubrics: {key} is {'empty' if not description.strip() else 'there twice'}")
+            raise UsageError(f"rubrics: {key} is {'empty' if not description.strip() else 'duplicated'}")
         levels[int(match[1])] = description
     if len(levels) < 2:
         raise UsageError(f"rubrics describe at least two levels; got {len(levels)}")

@@ -39,9 +39,9 @@ class SimpleCriteria(RatingMetric):
         **options: Unpack[RatingOptions],
     ) -> None:
         if not criteria.strip():
-            raise UsageError("criteria say what is scored; they are empty")
+            raise UsageError("criteria is empty; write what to score")
         if minimum >= maximum:
-            raise UsageError(f"minimum is below maximum; got {minimum} and {maximum}")
+            raise UsageError(f"minimum must be below maximum; got {minimum} and {maximum}")
         self.criteria = criteria.strip()
         self.minimum, self.maximum = minimum, maximum
         config = MetricConfig(

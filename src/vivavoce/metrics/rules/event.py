@@ -194,7 +194,7 @@ def _pairs(value: object) -> object:
 
 def _conditions(value: object, info: ValidationInfo) -> object:
     if value == {} and info.context == AS_WRITTEN:
-        raise ValueError("is empty; leave it out where any arguments will do, or write {amount: {above: 100}}")
+        raise ValueError("is empty; remove it to allow any arguments, or write {amount: {above: 100}}")
     for name, wanted in cast("Mapping[str, object]", value if isinstance(value, Mapping) else {}).items():
         _check_condition(name, wanted)
     return cast("object", value)
@@ -270,9 +270,9 @@ class Event(Written):
             found = f", got {' and '.join(kinds)}" if kinds else ""
             raise ValueError(f"an event is one of call, {', '.join(_WORDS)}, handoff{found}")
         if self.agent is not None and kinds[0] in ("user_says", "tool_says"):
-            raise ValueError(f"agent is for what an agent does; {kinds[0]} is about somebody else")
+            raise ValueError(f"agent cannot be used with {kinds[0]}, which is not an agent's act")
         if self.handoff is not None and self.same:
-            raise ValueError("a handoff has no arguments that same could compare; write the call that hands over")
+            raise ValueError("same cannot compare a handoff, which has no arguments; use the call that hands over")
         if self.call is None and (self.where or self.outcome):
             other = "has neither arguments nor a result" if self.handoff else "has words only"
             raise ValueError(f"{'where' if self.where else 'outcome'} is for a call; {kinds[0]} {other}")

@@ -61,7 +61,7 @@ class Rule(Written):
                 if getattr(self, name):
                     raise ValueError(f"{name} goes with {other}, not with {head}")
         if head == "each" and not (self.only_after or self.followed_by):
-            raise ValueError("each cannot be broken alone; write what it comes only_after, or is followed_by")
+            raise ValueError("each needs only_after or followed_by")
         if head == "at_most" and self.of is None:
             raise ValueError("at_most needs of, the event that is counted")
         self._check_companions(head)
@@ -85,7 +85,9 @@ class Rule(Written):
             if other.same and event.call is None:
                 raise ValueError(f"{place}: same needs a call in {head}, whose argument it compares with")
             if name == "only_after" and other == event:
-                raise ValueError(f"{place}: the first such event can have none before it, so every one breaks the rule")
+                raise ValueError(
+                    f"{place}: the first such event can never have one before it, so the rule always fails"
+                )
 
     @property
     def events(self) -> list[tuple[str, int | None, Event]]:

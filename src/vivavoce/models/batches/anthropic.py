@@ -206,7 +206,7 @@ class AnthropicBatches:
     def _reply(self, message: Mapping[str, Any], usage: Usage) -> ModelReply:
         answered = message.get("model")
         if not is_answer_of(answered, self._model.name):
-            raise ModelFault(f"the model '{answered}' answered, and {self._model.name} was asked", kind="format")
+            raise ModelFault(f"answered by the model '{answered}' instead of {self._model.name}", kind="format")
         text, stop = _text(message.get("content")), message.get("stop_reason")
         if stop == "refusal":
             raise ModelFault("the model declined to answer", kind="refusal", evidence=text or None)

@@ -142,7 +142,7 @@ class OpenAIBatches:
         answered = line.body.get("model")
         try:
             if not is_answer_of(answered, self._model.name):
-                raise ModelFault(f"the model '{answered}' answered, and {self._model.name} was asked", kind="format")
+                raise ModelFault(f"answered by the model '{answered}' instead of {self._model.name}", kind="format")
             return Settled(name, reply_in(line.body, self._price))
         except ModelFault as fault:
             return Settled(name, fault=fault, then="repair" if isinstance(fault, NotJson) else "give up")

@@ -78,7 +78,7 @@ def read_line(row: Mapping[str, Any]) -> Line:
     named = named_question(row.get("custom_id"))
     match row:
         case {"method": _}:
-            raise ValueError("is a request; the file that the service returned is needed")
+            raise ValueError("is a request; use the file that the service returned")
         case {"error": error} if error:
             return Line(*named, None, complaint_of(error), code=_code(error))
         case {"response": {"status_code": 200, "body": {**body}}}:

@@ -54,7 +54,7 @@ class Crescendo:
     def __init__(self, *, backtracks: int = 10) -> None:
         self.backtracks = backtracks
         if backtracks < 0:
-            raise UsageError(f"{self.name}: backtracks is at least 0, got {backtracks}")
+            raise UsageError(f"{self.name}: backtracks must be at least 0, got {backtracks}")
 
     def move(self, state: TestState) -> Move:
         """Begin, step on, or step back."""

@@ -34,7 +34,7 @@ def make_strategy(strategy: str | Strategy | type[Strategy], /, **options: Any) 
     """
     thing: Any = strategies.get(strategy) if isinstance(strategy, str) else strategy
     if not callable(getattr(thing, "move", None)):
-        raise UsageError(f"a strategy has a name, says whether it is adversarial, and has move(state); got {thing!r}")
+        raise UsageError(f"a strategy needs name, adversarial, and move(state); got {thing!r}")
     if isinstance(thing, type):
         kind = cast("type[Any]", thing)
         label = strategy if isinstance(strategy, str) else kind.__name__

@@ -86,7 +86,7 @@ class Node(_Part):
         if (self.say is None) is (self.improvise is None):
             raise ValueError("a node either says a text or improvises, with say or improvise")
         if self.say is not None and self.turns > 1:
-            raise ValueError("a node that says a text lasts one turn; the same words again need a node of their own")
+            raise ValueError("a node with 'say' lasts one turn; to repeat the text, add another node")
         return self
 
     @property

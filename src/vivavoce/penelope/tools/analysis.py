@@ -110,7 +110,7 @@ class AnalysisTool(Tool):
             usage = reply.usage
             answer = planned.shape.model_validate(reply.parsed, strict=True)
         except (Fault, ValidationError) as error:
-            log.warning("%s goes by rules, for its model failed: %s", self.name, " ".join(safe(_why(error)).split()))
+            log.warning("%s uses rules because its model failed: %s", self.name, " ".join(safe(_why(error)).split()))
             return await _by_rules(planned, {"fallback": _why(error), **_used(usage or usage_of(error))})
         output = await in_thread(partial(planned.read, answer))
         return _result({**output, "method": "model", **_used(usage)}, planned.length, MODEL_LIMIT)

@@ -96,7 +96,7 @@ class CheckFactsTool(AnalysisTool):
     def _plan(self, response_text: object, facts_of_call: object) -> Plan[FactsResult]:
         text, facts = self.reply(response_text), self._facts(facts_of_call)[:LISTED]
         if not facts:
-            raise UsageError("there are no facts to compare with; give facts, a list of sentences")
+            raise UsageError("no facts to compare with; give facts as a list of sentences")
         return Plan(
             prompt="check_facts",
             values={"response": text[:MODEL_LIMIT], "facts": [f"{i}: {fact}" for i, fact in enumerate(facts)]},

@@ -113,7 +113,7 @@ class CompareTurnsTool(AnalysisTool):
         chosen = [number for number in (first, second) if isinstance(number, int)]
         chosen += [number for number in sorted(replied, reverse=True) if number not in chosen][: 2 - len(chosen)]
         if len(set(chosen)) < 2:
-            raise UsageError(f"two different turns with an answer are needed; there are: {numbers}")
+            raise UsageError(f"give two different turns that have an answer; there are: {numbers}")
         earlier, later = sorted(chosen)
         return replied[earlier], replied[later]
 

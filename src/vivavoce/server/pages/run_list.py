@@ -124,7 +124,7 @@ def _midnight(written: str | None) -> datetime | None:
     try:
         return datetime.combine(date.fromisoformat(written), time())
     except ValueError as error:
-        raise UsageError(f"'{written[:20]}' is not a day; write it as 2026-11-30") from error
+        raise UsageError(f"'{written[:20]}' is not a date; write it as 2026-11-30") from error
 
 
 def _so_far(store: Store, entry: RunEntry) -> RunEntry:

@@ -60,7 +60,7 @@ def check_file(path: Path, *, create: bool) -> None:
         UsageError: nothing is there, or something else.
     """
     if path.is_dir():
-        raise UsageError(f"{path} is a folder, and a store is a file")
+        raise UsageError(f"{path} is a folder; a store is a file")
     try:
         head = _HEAD if _CONNECTED.has(path) else _first_bytes(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -201,9 +201,7 @@ def watch(engine: Engine, place: Place) -> None:
         if version > HEAD:
             raise newer(place, version)
         if version != HEAD:
-            raise StoreError(
-                f"{place}: its schema has changed to {version or 'unknown'} since it was opened; start again"
-            )
+            raise StoreError(f"{place}: its schema changed to {version or 'unknown'} while it was open; restart")
 
     event.listen(engine, "begin", read_version)
 

@@ -333,7 +333,7 @@ def _check_day(name: str, value: str) -> None:
     try:
         start_of(value)
     except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"search: '{name}:{value[:40]}' is not a day; write {_example(name)}") from error
+        raise UsageError(f"search: '{name}:{value[:40]}' is not a date; write {_example(name)}") from error
 
 
 def _example(name: str) -> str:

@@ -81,7 +81,7 @@ class Access:
             opened = provider(api_key=self.api_key, **over) if self.api_key else provider(**over)
             return infer_model(f"{self.provider}:{self.model}", lambda _: opened)
         except (UserError, ValueError) as error:
-            raise UsageError(f"a model of {self.provider} cannot be asked: {error}") from error
+            raise UsageError(f"cannot use a {self.provider} model: {error}") from error
 
     def hide_key(self, text: str) -> str:
         """Return a text with the key cut out."""
@@ -107,13 +107,13 @@ def fault_of(error: Exception, name: str) -> Fault:
     if isinstance(error, UnexpectedModelBehavior):
         return ModelFault(f"{name}: the answer is malformed: {error.message}", kind="format", evidence=error.body)
     if isinstance(error, UserError):
-        return ModelFault(f"{name} cannot be asked this: {error}", kind="unsupported")
+        return ModelFault(f"{name} does not support this request: {error}", kind="unsupported")
     return ModelFault(f"asking {name} raised {type(error).__name__}: {error}")
 
 
 def _refused(error: ModelAPIError, name: str) -> Fault:
     if isinstance(error, ModelTimeoutError | ModelRequestTimeout):
-        return ModelFault(f"{name}: no answer within its time", kind="timeout", retryable=True)
+        return ModelFault(f"{name}: no answer before the timeout", kind="timeout", retryable=True)
     if isinstance(error, ModelConnectionError):
         return ModelFault(f"{name}: the connection broke: {error}", kind="connection", retryable=True)
     evidence = shorten(_text(error.body) if error.body else str(error))
@@ -226,8 +226,8 @@ class PydanticAIModel:
         self._price = price_of(name)
         if self._price is None and self._budget.limits_cost:
             raise UsageError(
-                f"the price of {name} is unknown, so its cost cannot be limited; put it into a JSON file that "
-                f"{VARIABLE} names, or limit the calls instead"
+                f"the price of {name} is unknown, so its cost cannot be limited; add it to the JSON file in "
+                f"{VARIABLE}, or limit the calls instead"
             )
         self._models = PerLoop(access.connect)
         self._keeping = PerLoop(lambda: access.connect(Keeping()))
