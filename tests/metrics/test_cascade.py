@@ -200,5 +200,5 @@ def test_thresholds_are_in_order(thresholds: dict[str, float], said: str) -> Non
 def test_the_first_is_another_one_and_has_a_highest_score() -> None:
     with pytest.raises(UsageError, match="both judges of the cascade are safety with the same model"):
         Cascade(SafetyMetric(ScriptedModel([], "a")), SafetyMetric(ScriptedModel([], "a")), passes_from=0.9)
-    with pytest.raises(UsageError, match="turns has no maximum"):
+    with pytest.raises(UsageError, match="turns has no highest score"):
         made(lambda: Fixed("turns", 3.0, maximum=None), passes_from=0.9)

@@ -401,7 +401,7 @@ def _check(
     if wrong := wrong_thresholds(fails_below, passes_from):
         raise UsageError(wrong)
     if first.config.score_type == "numeric" and first.config.maximum is None:
-        raise UsageError(f"{first.name} has no maximum, so it cannot be scaled from 0 to 1")
+        raise UsageError(f"{first.name} has no highest score, so it cannot be scaled from 0 to 1")
     if then.needs_threshold:
         raise UsageError(f"{then.name} has no highest score and needs a threshold, which decides what passes")
     if fingerprint_of(first) == fingerprint_of(then):

@@ -317,7 +317,7 @@ class Judges:
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            return failed(ModelFault(f"{name} cancelled itself"))
+            return failed(ModelFault(f"{name} cancelled its own task"))
 
     def _grown(self, state: TestState) -> Stream:
         """Return the conversation for the metrics, with the turns added that are new since the last call."""

@@ -286,7 +286,7 @@ def crash_of(name: str, error: BaseException, *, hint: str = "", so_far: str = "
 
     The evidence is the traceback within its own code, below the words of a reply that came `so_far`.
     """
-    act = "cancelled itself" if isinstance(error, asyncio.CancelledError) else f"raised {type(error).__name__}"
+    act = "cancelled its own task" if isinstance(error, asyncio.CancelledError) else f"raised {type(error).__name__}"
     said = f"{name} {act}{' in the middle of its reply' if so_far else ''}: {error}".removesuffix(": ")
     said = said.removesuffix(".") if hint else said
     frames = error.__traceback__

@@ -108,7 +108,7 @@ def test_a_program_that_is_ended_in_a_task_of_the_framework_ends_no_run(suite: P
 async def test_one_that_cancels_itself_is_told_from_a_cancelled_run() -> None:
     target = FrameworkTarget(raising(asyncio.CancelledError()))
     channel = open_channel(target, limit=1, budget=Budget(), timeout=5.0, retries=0)
-    with pytest.raises(TargetFault, match="bot cancelled itself"):
+    with pytest.raises(TargetFault, match="bot cancelled its own task"):
         await channel.call(lambda: asked(target, "a"))
 
 
