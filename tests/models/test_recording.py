@@ -81,7 +81,7 @@ def test_a_reply_comes_back_as_it_was(text: str, parsed: dict[str, Any] | None, 
     ("text", "why"),
     [
         ("{", "Expecting property name"),
-        ("[]", "another shape"),
+        ("[]", "unexpected format"),
         ("{}", "'text' is missing"),
         ('{"text": 1, "parsed": null, "usage": null}', "the reply must be text"),
         ('{"text": "", "parsed": [], "usage": null}', "the reply must be text"),

@@ -113,7 +113,7 @@ async def test_a_rule_is_the_act_that_it_forbids_however_it_is_worded(rule: str,
 
 async def test_a_ban_that_cannot_be_read_safely_is_refused_before_anything_is_asked() -> None:
     test = Recorded("g", ["Hi"], [says("Hi")], judge={}, about={"must_not": ["No competitor brands"]})
-    with pytest.raises(UsageError, match="must_not: 'No competitor brands' can be read as a ban"):
+    with pytest.raises(UsageError, match="must_not: 'No competitor brands' is ambiguous"):
         await test.held()
     assert test.asked == []
 

@@ -186,7 +186,7 @@ def test_a_key_of_its_own_is_none(key: str) -> None:
     [
         ({"id": "x"}, "a sample needs 'input'"),
         ({"input": ["a", "b"], "ground_truth": ["c"]}, "input has 2 turns and ground_truth has 1"),
-        ({"input": "a", "messages": TALK}, "both 'input' (to send) and 'messages' (to replay)"),
+        ({"input": "a", "messages": TALK}, r"both 'input' \(to send\) and 'messages' \(to replay\)"),
         ({"input": "a", "rubric": "r", "rubric_path": "p"}, "'rubric' or a 'rubric_path', not both"),
         ({"input": "a", "rubric_path": "none.txt"}, "rubric_path: 'none.txt' cannot be read: No such file"),
         ({"input": "a", "policy": "r", "policy_path": "p"}, "'policy' or a 'policy_path', not both"),

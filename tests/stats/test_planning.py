@@ -79,5 +79,5 @@ def test_labels_are_those_of_a_proportion() -> None:
 
 @pytest.mark.parametrize(("difference", "power"), [(0, 0.8), (1, 0.8), (0.1, 0.4), (0.1, 1.0)])
 def test_what_cannot_be_planned_is_refused(difference: float, power: float) -> None:
-    with pytest.raises(ValueError, match=r"between 0 and 1|from 0\.5"):
+    with pytest.raises(ValueError, match=r"between 0 and 1|at least 0\.5"):
         samples_for(difference, 0.2, 1, power)

@@ -245,7 +245,7 @@ def test_queues_are_found_by_run_and_by_person_newest_first(held: Store) -> None
     [
         ({"people": []}, "name 1 to 50 people"),
         ({"people": ["Ida", "Ida"]}, "each once"),
-        ({"people": ["Ida\n"], "overlap": 1}, "on one line"),
+        ({"people": ["Ida\n"], "overlap": 1}, "one line"),
         ({"overlap": 4}, "1 to 3 here"),
         ({"overlap": 0}, "1 to 3 here"),
         ({"size": 501}, "1 to 500"),

@@ -54,7 +54,7 @@ def ran(gate: str, text: str = SUITE, **options: Any) -> RunResult:
 @pytest.mark.parametrize(
     ("gate", "code", "said"),
     [
-        ("kind: samples, metric_key: said, min_pass: 3", 0, "all 3 do"),
+        ("kind: samples, metric_key: said, min_pass: 3", 0, "all 3 did"),
         (
             "kind: samples, metric_key: said, min_pass: 4",
             1,
@@ -92,7 +92,7 @@ def test_errors_count_where_they_could_change_the_verdict() -> None:
     ("gate", "shaky", "limit", "code", "said"),
     [
         ("kind: samples, min_pass: 4", "crash crash crash crash crash", "40%", 3, "of 1 of 3: shaky (0 of 5)"),
-        ("kind: samples, min_pass: 4", "yes yes yes yes crash", "1", 0, "all 3 do"),
+        ("kind: samples, min_pass: 4", "yes yes yes yes crash", "1", 0, "all 3 did"),
         ("kind: samples, min_pass: 4", "yes yes yes no crash", "1", 3, "of 1 of 3: shaky (3 of 5)"),
         ("kind: samples, min_pass: 4", "yes yes no no crash", "1", 1, "did not: shaky (2 of 5)"),
         ("aggregation: pass^k, k: 3, value: 0.5", "crash crash crash crash crash", "40%", 3, "shaky (0 of 0)"),

@@ -26,7 +26,6 @@ from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader, failing, with_current_status
 from vivavoce.store.runs.rows import Encoder, grading_of, grading_values, run_of, run_values, runs_of
-from vivavoce.store.runs.writer import OutcomeWriter, Replaced
 
 if TYPE_CHECKING:  # a part is loaded when it is used
     from vivavoce.store.access import Rates, Secrets, Sessions, Tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import JsonValue
 
@@ -16,8 +16,11 @@ from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.records.recording import UNRECORDED, RecordedCall, Recording, read_recording
 from vivavoce.records.score import turn_label
 from vivavoce.records.trajectory import outcome_of
-from vivavoce.targets.target import Opening, World
 from vivavoce.tools.answer import FAILED, Answer, Asked, Handler, failure, written
+
+if TYPE_CHECKING:
+    from vivavoce.targets.target import Opening, World
+
 
 _SHOWN = 20
 """Recorded calls that a miss names."""

@@ -209,7 +209,7 @@ async def test_a_target_with_a_memory_is_told_again_and_what_it_answers_otherwis
     (place,) = found.places
     assert (place.apart, place.failed) == (apart, 4 - apart)
     assert ("counted separately" in " ".join(found.finding)) == bool(apart)
-    with pytest.raises(UsageError, match=r"bot\.reply keeps the conversation itself"):
+    with pytest.raises(UsageError, match=r"bot\.reply stores the conversation itself"):
         await forked_from(store, f"{run.run.id}/a", turn=1, assistant="no")
 
 

@@ -56,7 +56,7 @@ def test_levels_may_have_gaps() -> None:
         ({"rubrics": {"accuracy": "Correct."}}, "got 'accuracy'"),
         ({"rubrics": {"score1_description": "Rude."}}, "at least two"),
         ({"rubrics": {"score1_description": "Rude.", "score2_description": " "}}, "empty"),
-        ({"rubrics": {"score1_description": "Rude.", "score01_description": "Cold."}}, "twice"),
+        ({"rubrics": {"score1_description": "Rude.", "score01_description": "Cold."}}, "duplicated"),
     ],
 )
 def test_rubrics_that_are_none_are_refused(given: dict[str, Any], said: str) -> None:

@@ -90,7 +90,7 @@ def test_operators_have_values_that_may_be_quoted_and_negated() -> None:
         ("state:fial", "no state 'fial'; did you mean 'fail'?"),
         ("role:bot", "no role 'bot'; known: assistant, tool, user"),
         ("before:yesterday", "'before:yesterday' is not a date; write before:2026-11-01"),
-        ("after:2026-13-01", "is not a day"),
+        ("after:2026-13-01", "is not a date"),
         ("-before:2026-01-01", "cannot be excluded; write after:2026-01-01"),
         ("-role:user", "cannot be excluded"),
         ("refund suite: billing", "'suite:' needs a value right after it"),

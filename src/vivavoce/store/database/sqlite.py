@@ -162,8 +162,8 @@ def use_wal(connection: Connection, place: str) -> None:
 def meaning(error: BaseException) -> str:
     """Say what an error means and, where we know it, what to do."""
     said = str(error)
-    if "unable to open" in said and not lazy("vivavoce.pacing.file_handles:has_free_handle")():
-        return str(lazy("vivavoce.pacing.file_handles:too_few_handles")())
+    if "unable to open" in said and not lazy("vivavoce.pacing.limits:has_free_handle")():
+        return str(lazy("vivavoce.pacing.limits:too_few_handles")())
     hint = next((hint for sign, hint in _MEANINGS.items() if sign.lower() in said.lower()), None)
     return f"{said}: {hint}" if hint else said
 
