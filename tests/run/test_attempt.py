@@ -71,8 +71,11 @@ async def test_graders_that_ask_no_judge_go_one_by_one_and_scores_keep_the_order
 async def test_a_conversation_with_many_judges_takes_more_places() -> None:
     seen: list[str] = []
     await graded(Grades(tuple(asking(name, seen) for name in "abcd")).in_places(4), 3)
-    assert {line.split()[0] for line in seen[:16]} == {"s0", "s1"}
-    assert [line.split()[0] for line in seen[16:]] == ["s2"] * 8
+    order = [line.split()[0] for line in seen]
+    before = order[: order.index("s2")]
+    assert 8 in (before.count("s0"), before.count("s1")), "there is no place before one of the two has ended"
+    assert min(before.count("s0"), before.count("s1")) > 0, "two have places at the same time"
+    assert [order.count(sample) for sample in ("s0", "s1", "s2")] == [8, 8, 8]
 
 
 async def test_a_grader_that_does_not_apply_takes_no_place() -> None:
