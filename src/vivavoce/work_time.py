@@ -80,11 +80,11 @@ def counted_work(
         GraderFault: nothing is left, before the work begins; `error` may be another one.
     """
     left = _left.get()
-    return _UNCOUNTED if left is None else _counted(left, error)
+    return _UNCOUNTED if left is None else _count_time(left, error)
 
 
 @contextmanager
-def _counted(left: _Left, error: type[GraderFault] | type[UsageError]) -> Generator[Callable[[], None]]:
+def _count_time(left: _Left, error: type[GraderFault] | type[UsageError]) -> Generator[Callable[[], None]]:
     outer = _began.get()
     began = time.thread_time() if outer is None else outer
 

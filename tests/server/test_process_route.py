@@ -15,11 +15,11 @@ from fastapi import HTTPException, Request, Response
 from faults.servers import soon
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
-from vivavoce.server.client_presence import CLIENT_GONE
 from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.process_route import MAX_AT_ONCE, MAX_AT_ONCE_FOR_USER, RequestProcesses
 from vivavoce.server.processes import Task, call
+from vivavoce.server.turns import CLIENT_GONE
 from vivavoce.server.users import User
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer

@@ -167,12 +167,12 @@ def _missed(reason: Reason) -> str:
 
 
 def _listed(reason: Reason) -> str:
-    shown = [_counted(sample, reason) for sample in reason.samples[:SHOWN]]
+    shown = [_count_trials(sample, reason) for sample in reason.samples[:SHOWN]]
     more = reason.samples_in_all - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
-def _counted(sample: SampleTrials, reason: Reason) -> str:
+def _count_trials(sample: SampleTrials, reason: Reason) -> str:
     """Return the id of a sample, with how often it passed where it has trials."""
     tried = sample.scored + sample.errors
     alone = reason.code == "breaches" or (reason.code in ("requirement", "warned") and tried == 1)
@@ -437,9 +437,9 @@ def sentence(summary: Summary, head: GraderSummary | None) -> str:
 
 def _sentence(summary: Summary, head: GraderSummary | None) -> str:
     if summary.stopped is not None:
-        return _joined("undecided", [summary.stopped, *([f"{_mean(head, summary)} so far"] if _known(head) else [])])
+        return _joined("undecided", [summary.stopped, *([f"{_mean(head, summary)} so far"] if _has_mean(head) else [])])
     if summary.verdict is None:
-        said = _mean(head, summary) if head is not None and _known(head) else "nothing was scored"
+        said = _mean(head, summary) if head is not None and _has_mean(head) else "nothing was scored"
         return _joined("no gate", [said, *_errors(summary, None)])
     mine = [reason for reason in summary.reasons if reason.verdict == summary.verdict]
     first = next(iter(mine), None)
@@ -478,7 +478,7 @@ def _joined(word: str, parts: list[str]) -> str:
     return safe(f"{word}: {'; '.join(parts)}" if parts else word)
 
 
-def _known(grader: GraderSummary | None) -> bool:
+def _has_mean(grader: GraderSummary | None) -> bool:
     return grader is not None and (grader.mean is not None or grader.measured is not None)
 
 

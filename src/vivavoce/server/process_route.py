@@ -14,11 +14,11 @@ from fastapi import Request, Response
 
 from vivavoce.server.access import Handler
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.client_presence import while_connected
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, ON_START, Task, WorkProcess, call
 from vivavoce.server.traffic import until_sent
+from vivavoce.server.turns import while_connected
 from vivavoce.server.users import User, user_of
 
 T = TypeVar("T")

@@ -1,17 +1,48 @@
-"""Turns of requests that threads of the server answer: no user has all of them."""
+"""Requests that wait: each user has some of the threads of the server, and nothing is done for a departed client."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from inspect import iscoroutinefunction
+from typing import Any, TypeVar
 
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from vivavoce.server.access import Handler
-from vivavoce.server.client_presence import while_connected
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.users import user_of
+
+T = TypeVar("T")
+
+CLIENT_GONE = 499
+"""The status of a request whose client has hung up; only the log shows it."""
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Do work as long as the client of a request, whose whole body has been read, is there.
+
+    Raises:
+        HTTPException: the client has hung up.
+    """
+    working, leaving = asyncio.create_task(work), asyncio.create_task(_until_gone(request))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise HTTPException(CLIENT_GONE)
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)  # the error of the work is raised above
+
+
+async def _until_gone(request: Request) -> None:
+    """Wait until the client hangs up; its whole body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def in_turn(route: APIRoute, handle: Handler) -> Handler:

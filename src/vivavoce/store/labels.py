@@ -553,7 +553,7 @@ def copy_decisions(source: Connection, target: Connection) -> int:
 
 
 def decided(pairs: Sequence[Paired], found: Iterable[Decision]) -> list[Paired]:
-    """Return pairs of labels and scores, where each decision stands in place of the labels that differ there."""
+    """Return pairs of labels and scores, where each decision replaces the labels that differ there."""
     by_place = {where_of(one): one for one in found}
     kept: list[Paired] = []
     used: set[Where] = set()

@@ -102,7 +102,7 @@ class FunctionTool:
             return failure(str(error), "function")
         if self.has_state:
             self._check_state(asked.world.state)
-        return Answer(self._written(returned), "function")
+        return Answer(self._result_text(returned), "function")
 
     async def _called(self, arguments: Mapping[str, Any]) -> Any:
         scope = asyncio.timeout(self.timeout)
@@ -125,7 +125,7 @@ class FunctionTool:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         return f", at {Path(str(file)).name}:{lines[-1]}" if lines else ""
 
-    def _written(self, returned: Any) -> str:
+    def _result_text(self, returned: Any) -> str:
         try:
             plain = returned if isinstance(returned, str) else json.loads(to_json(returned))
             json.dumps(plain, allow_nan=False)

@@ -78,7 +78,7 @@ def command(
         scores = opened.grading(stored_run.id, grading)
         found = find_clusters(opened, scores, grader=grader, embedder=embedder)
         made = None if suite is None else cluster_suite(opened, (stored_run, scores), found, suite, folder)
-        report = found.report if judge is None else run_loop(_named(opened, found.report, judge))
+        report = found.report if judge is None else run_loop(_name_clusters(opened, found.report, judge))
     if made is not None:
         _write(made, folder)
         return
@@ -94,7 +94,7 @@ def command(
         notes().print(f"and {count(more, 'more cluster')}; --limit shows more", soft_wrap=True)
 
 
-async def _named(store: Store, clusters: Clusters, judge: str) -> Clusters:
+async def _name_clusters(store: Store, clusters: Clusters, judge: str) -> Clusters:
     async with store.replies() as replies:
         model = JudgeOpener(Budget(), replies).open(judge, JudgeSpec())
         try:

@@ -192,7 +192,7 @@ def _row(result: Row, sample: Row, loss: Loss) -> Row:
     for place, turn in enumerate(cast("list[Any]", turns)):
         said = read_letta(cast("list[Any]", turn) if isinstance(turn, list) else [turn], loss)
         if not any(message["role"] == "user" for message in said):
-            messages.append(_asked(inputs[place] if place < len(inputs) else None, loss))
+            messages.append(_input_message(inputs[place] if place < len(inputs) else None, loss))
         messages += said
     row: Row = {"messages": messages}
     truth = sample.get("ground_truth")
@@ -207,7 +207,7 @@ def _row(result: Row, sample: Row, loss: Loss) -> Row:
     return {**row, "metadata": {_EVALS: kept}}
 
 
-def _asked(said: object, loss: Loss) -> Message:
+def _input_message(said: object, loss: Loss) -> Message:
     """Return what the user said in a turn that does not have it."""
     if said is None:
         loss.guessed("what the user said: neither the turn nor a suite.json beside the file has it")

@@ -466,7 +466,7 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
     step = taken_back(messages[-1], STEP) if made else {}
     times = [time for message in messages if (time := seconds(message.get("timestamp"))) is not None]
     told_times = (min(times, default=0), max(times, default=0))
-    written = [_written(message, index, told_times, loss) for index, message in enumerate(messages)]
+    written = [_write_in_parts(message, index, told_times, loss) for index, message in enumerate(messages)]
     attributes: Row = {
         "gen_ai.operation.name": "chat",
         "gen_ai.conversation.id": identity,
@@ -496,7 +496,7 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
     }
 
 
-def _written(message: Message, index: int, told_times: tuple[float, float], loss: Loss) -> Row:
+def _write_in_parts(message: Message, index: int, told_times: tuple[float, float], loss: Loss) -> Row:
     """Return a message in parts; its time is that of the span that begins or ends with it."""
     if message.get("timestamp") is not None and seconds(message["timestamp"]) not in told_times:
         loss.dropped("'timestamp' of a message", index)

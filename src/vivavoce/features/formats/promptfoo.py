@@ -81,7 +81,10 @@ def _row(result: dict[str, Any], loss: Loss) -> Row | None:
     metadata = {key: result[key] for key in _KEPT if result.get(key)}
     return {
         "id": name,
-        "messages": [*_asked(mapping_of(result.get("prompt")).get("raw")), {"role": "assistant", "content": said}],
+        "messages": [
+            *_prompt_messages(mapping_of(result.get("prompt")).get("raw")),
+            {"role": "assistant", "content": said},
+        ],
         "labels": {**labels, "graders": graders} if graders else labels,
         "metadata": {**metadata, "provider": _provider(result)},
     }
@@ -92,7 +95,7 @@ def _provider(result: dict[str, Any]) -> str:
     return str(provider.get("label") or provider.get("id") or result["provider"])
 
 
-def _asked(raw: Any) -> list[Message]:
+def _prompt_messages(raw: Any) -> list[Message]:
     """Return the messages of a prompt: those of a chat, or what the user said."""
     text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False)
     try:

@@ -92,7 +92,7 @@ class Pair:
 
 
 def pairs(rows: Iterable[Row], loss: Loss) -> Iterator[Pair]:
-    """Yield, for conversations that began alike and of which one is good and one is not, the turn where they part.
+    """Yield, for a good and a bad conversation that began alike, the turn where they part.
 
     They begin alike where trials of one sample do, or several targets that were asked the same. Each good one is paired
     once with each bad one; what comes after the first turn that differs is not in the pair.
@@ -123,14 +123,14 @@ def _opening(messages: Sequence[Message]) -> str | None:
     """Return what is said before the first reply, as something to compare; None without a user or a reply."""
     for at, message in enumerate(messages):
         if message.get("role") == "assistant" and at and messages[at - 1].get("role") == "user":
-            return repr([_said(one) for one in messages[:at]])
+            return repr([_comparable(one) for one in messages[:at]])
     return None
 
 
 def _pair(better: Row, worse: Row, loss: Loss) -> Iterator[Pair]:
     ours, theirs = (cast("list[Message]", row["messages"]) for row in (better, worse))
     at = 0
-    while at < min(len(ours), len(theirs)) and _said(ours[at]) == _said(theirs[at]):
+    while at < min(len(ours), len(theirs)) and _comparable(ours[at]) == _comparable(theirs[at]):
         at += 1
     start = max((index + 1 for index, one in enumerate(ours[:at]) if one.get("role") == "user"), default=0)
     preferred, other = _turn(ours, start), _turn(theirs, start)
@@ -150,7 +150,7 @@ def _turn(messages: Sequence[Message], start: int) -> list[Message]:
     return turn
 
 
-def _said(message: Message) -> tuple[Any, ...]:
+def _comparable(message: Message) -> tuple[Any, ...]:
     calls = cast("list[Row]", message.get("tool_calls") or [])
     return message.get("role"), message.get("content"), tuple(repr(call.get("function")) for call in calls)
 

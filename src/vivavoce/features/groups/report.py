@@ -92,10 +92,10 @@ def _finding(groups: Sequence[Group]) -> str:
     apart.sort(key=lambda one: -abs(one.rest.difference if one.rest is not None else 0))
     differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
     others = "each other" if len(apart) == len(groups) == 2 else "the others"
-    return f"{differ} from {others} beyond chance: {listed([_named(one) for one in apart], _NAMED)}{note}"
+    return f"{differ} from {others} beyond chance: {listed([_name_and_rates(one) for one in apart], _NAMED)}{note}"
 
 
-def _named(group: Group) -> str:
+def _name_and_rates(group: Group) -> str:
     assert group.rest is not None
     assert group.pass_rate is not None
     others = group.pass_rate - group.rest.difference

@@ -21,8 +21,8 @@ from vivavoce.report.html.content.message import (
     Written,
     media_of,
     reasoning,
+    render_text,
     without_reasoning,
-    written,
 )
 from vivavoce.report.html.evidence import Cite, Quote, Register, legible
 from vivavoce.report.html.score_notes import ScoreNote, State
@@ -92,7 +92,7 @@ class ShownMedia:
     @property
     def words(self) -> str:
         """What it is, and that it is not shown, where only this page cannot show it."""
-        return self.media.words + ("" if self.address or not self.media.shown else "; not shown on this page")
+        return self.media.words + ("" if self.address or not self.media.is_shown else "; not shown on this page")
 
 
 Segment = Written | ShownMedia
@@ -295,7 +295,7 @@ class Writer:
         return found
 
     def _media(self, media: Media, place: ContentPlace) -> ShownMedia:
-        if not media.shown:
+        if not media.is_shown:
             return ShownMedia(media, "")
         if self.showing.address is not None:
             return ShownMedia(media, self.showing.address(place))
@@ -310,7 +310,7 @@ class Writer:
         more = len(whole) - len(read) + max(len(text) - READ, 0)
         rest = self.showing.at(place) if more or len(read) > LONGEST[sort] else None
         self.room -= min(len(read), LONGEST[sort])
-        return written(read, sort, marks, raw=self.showing.raw, rest=rest, more=more)
+        return render_text(read, sort, marks, raw=self.showing.raw, rest=rest, more=more)
 
     def _called(
         self,
@@ -473,9 +473,9 @@ def _shown(call: JudgeCall, place: int, link: TextLink) -> ShownCall:
     return ShownCall(
         number=to_number(place),
         about=about(call),
-        request=[_said(one, link(place, number)) for number, one in enumerate(call.messages)],
-        reply=None if call.text is None else _written(replied_text(call), link(place, None), raw=False),
-        repair=[_said(one, None) for one in call.repair],
+        request=[_statement(one, link(place, number)) for number, one in enumerate(call.messages)],
+        reply=None if call.text is None else _render_text(replied_text(call), link(place, None), raw=False),
+        repair=[_statement(one, None) for one in call.repair],
         facts=facts(call),
         settings=safe(", ".join(f"{name} {json.dumps(value)}" for name, value in call.settings.items())),
         schema="" if call.answer_schema is None else indented(call.answer_schema),
@@ -483,9 +483,9 @@ def _shown(call: JudgeCall, place: int, link: TextLink) -> ShownCall:
     )
 
 
-def _said(message: AnyMessage, link: str | None) -> Said:
-    return Said(_ROLES.get(message.role, message.role), _written(asked_text(message), link, raw=True))
+def _statement(message: AnyMessage, link: str | None) -> Said:
+    return Said(_ROLES.get(message.role, message.role), _render_text(asked_text(message), link, raw=True))
 
 
-def _written(text: str, link: str | None, *, raw: bool) -> Written:
-    return written(legible(text), "data", (), raw=raw, rest=link)
+def _render_text(text: str, link: str | None, *, raw: bool) -> Written:
+    return render_text(legible(text), "data", (), raw=raw, rest=link)

@@ -110,7 +110,7 @@ def _messages(store: Store, run: str, key: AttemptKey, turn: int | None) -> Sequ
 def _media(message: AnyMessage, part: int) -> Response:
     parts = message.content if isinstance(message.content, list) else []
     media: Media | None = media_of(parts[part]) if part < len(parts) else None
-    data = decoded(media) if media is not None and media.shown else None
+    data = decoded(media) if media is not None and media.is_shown else None
     if media is None or data is None:
         raise HTTPException(404, "this part of the message is not an image or a sound that can be shown")
     return Response(data, media_type=media.type, headers=HEADERS)

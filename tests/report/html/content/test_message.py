@@ -21,8 +21,8 @@ from vivavoce.report.html.content.message import (
     decoded,
     media_of,
     reasoning,
+    render_text,
     without_reasoning,
-    written,
 )
 from vivavoce.report.html.evidence import Mark, Register
 
@@ -32,7 +32,7 @@ JSON = '{"a": [1, {"b": "x\\u00e9"}], "long": "lorem ipsum dolor sit amet consec
 def shown(text: str, *quotes: str, sort: Sort = "speech", raw: bool = False) -> Written:
     register = Register()
     register.enter([Evidence(text=quote, turn=0, verified=True) for quote in quotes], "m0", bad=True)
-    return written(text, sort, register.marks(text, 0, by_assistant=True), raw=raw)
+    return render_text(text, sort, register.marks(text, 0, by_assistant=True), raw=raw)
 
 
 def marked(one: Written) -> str:
@@ -76,7 +76,7 @@ def test_whatever_is_cited_its_letter_stands_once_on_the_page(text: str, data: s
     register.enter([Evidence(text=quote, turn=0, verified=True)], "m0", bad=True)
     marks = register.marks(text, 0, by_assistant=True)
     for raw in (False, True):
-        one = written(text, "speech", marks, raw=raw)
+        one = render_text(text, "speech", marks, raw=raw)
         assert one.html.count('data-letter="a"') == (1 if marks else 0)
         assert one.html.count('id="ev-a"') == (1 if marks else 0)
         assert one.source is None or 'id="' not in one.source
@@ -92,7 +92,7 @@ def test_all_of_the_words_of_a_mark_are_marked(text: str, spans: list[tuple[int,
     quotes = [text[start : start + length] for start, length in spans]
     register.enter([Evidence(text=one, turn=0, verified=True) for one in quotes if one.strip()], "m0", bad=True)
     marks: list[Mark] = register.marks(text, 0, by_assistant=True)
-    one = written(text, "speech", marks)
+    one = render_text(text, "speech", marks)
     seen = UNSEEN.sub(lambda found: " " * len(found[0]), text)
     for mark in marks:
         for word in re.findall(r"[a-z]{3,}", seen[mark.start : mark.end]):
@@ -119,13 +119,13 @@ def test_results_of_tools_are_json_or_what_they_are() -> None:
 
 @pytest.mark.parametrize("sort", ["speech", "data"])
 def test_a_text_that_is_too_long_begins_here_and_says_how_much_is_left(sort: Sort) -> None:
-    one = written("*a* " * LONGEST[sort], sort, (), rest="/content?x")
+    one = render_text("*a* " * LONGEST[sort], sort, (), rest="/content?x")
     assert (one.left, one.rest) == (3 * LONGEST[sort], "/content?x")
     assert len(one.html) < 20 * LONGEST[sort]
 
 
 def test_a_long_list_is_a_tree_as_far_as_it_is_shown() -> None:
-    one = written("[" + ", ".join(f'{{"id": {i}}}' for i in range(20_000)) + "]", "data", ())
+    one = render_text("[" + ", ".join(f'{{"id": {i}}}' for i in range(20_000)) + "]", "data", ())
     assert one.look == "json"
     assert one.html.endswith('<span class="cut">…</span>')
     assert one.left > 0
@@ -190,7 +190,7 @@ def found(part: ContentPart) -> Media:
 )
 def test_a_raster_image_is_shown_by_its_first_bytes(claimed: str, data: bytes, found: str) -> None:
     one = image(claimed, data)
-    assert (one.shown, one.type) == (True, found)
+    assert (one.is_shown, one.type) == (True, found)
     assert "which is wrong" not in one.words
     assert decoded(one) == data
 
@@ -201,7 +201,7 @@ def test_a_raster_image_is_shown_by_its_first_bytes(claimed: str, data: bytes, f
 )
 def test_sound_is_shown_by_its_first_bytes(format: str, data: bytes) -> None:  # noqa: A002
     one = found(AudioPart(input_audio=InputAudio(data=b64encode(data + bytes(20)).decode(), format=format)))
-    assert one.shown
+    assert one.is_shown
 
 
 def test_an_image_that_lies_about_its_type_is_said_so() -> None:
@@ -221,18 +221,18 @@ def test_an_image_that_lies_about_its_type_is_said_so() -> None:
 )
 def test_what_is_no_raster_image_is_never_one(claimed: str, data: bytes) -> None:
     one = image(claimed, data)
-    assert not one.shown
+    assert not one.is_shown
     assert f"not shown: it says {claimed}" in one.words
 
 
 @pytest.mark.parametrize("url", ["data:image/svg+xml,<svg/>", "data:image/png;base64,@@@", "data:,x", "data:"])
 def test_data_that_is_no_base64_is_never_an_image(url: str) -> None:
-    assert not found(ImagePart(image_url=At(url=url))).shown
+    assert not found(ImagePart(image_url=At(url=url))).is_shown
 
 
 def test_an_image_elsewhere_is_named_and_not_loaded() -> None:
     one = found(ImagePart(image_url=At(url="https://example.org/a.png")))
-    assert (one.shown, one.words) == (False, "image at https://example.org/a.png, not loaded")
+    assert (one.is_shown, one.words) == (False, "image at https://example.org/a.png, not loaded")
 
 
 def test_words_are_no_media() -> None:

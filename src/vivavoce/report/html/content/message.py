@@ -47,7 +47,7 @@ class Written:
     kind: Literal["written"] = "written"
 
 
-def written(
+def render_text(
     text: str, sort: Sort, marks: Sequence[Mark], *, raw: bool = False, rest: str | None = None, more: int = 0
 ) -> Written:
     """Return a text as a page shows it, `raw` means as it was written; marks lie within what is shown.
@@ -68,11 +68,11 @@ def _looked(text: str, sort: Sort, marks: Sequence[Mark]) -> tuple[Markup | None
         return None, "plain"
     if len(text) > _KEPT:
         return _html(text, sort, marks)
-    return _known(text, sort, tuple(marks))
+    return _cached_html(text, sort, tuple(marks))
 
 
 @lru_cache(maxsize=1024)
-def _known(text: str, sort: Sort, marks: tuple[Mark, ...]) -> tuple[Markup | None, Look]:
+def _cached_html(text: str, sort: Sort, marks: tuple[Mark, ...]) -> tuple[Markup | None, Look]:
     return _html(text, sort, marks)
 
 
@@ -166,7 +166,7 @@ class Media:
     remote: str = ""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether it can be shown: its bytes are of a known type of its kind."""
         return self.type.startswith(f"{self.kind}/")
 
@@ -181,7 +181,7 @@ class Media:
         says = f"it says {one_line(self.claimed, 60) or 'no type'}"
         if self.remote:
             return f"{self.kind} at {one_line(self.remote, 300)}, not loaded"
-        if not self.shown:
+        if not self.is_shown:
             why = "which its bytes are not" if self.claimed in _NAMES else f"and only {_KINDS[self.kind]} are shown"
             return f"{self.kind}, {self._much}, not shown: {says}, {why}"
         known = f"{self.kind}, {_NAMES[self.type]}, {self._much}"
