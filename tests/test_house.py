@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import vivavoce
+from vivavoce.lazy_names import lazy
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -164,6 +165,21 @@ def test_one_module_opens_sessions_of_aiohttp() -> None:
     assert [name_of(path) for path in SOURCES if "ClientSession(" in path.read_text()] == [
         "src/vivavoce/wire/session.py"
     ]
+
+
+def test_every_reference_to_a_name_of_ours_leads_somewhere() -> None:
+    """A part that is loaded when it is used moves with its module, or fails only then."""
+    references = {
+        node.value
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"vivavoce(\.\w+)+:\w+", node.value)
+    }
+    assert len(references) > 100
+    for reference in sorted(references):
+        assert lazy(reference) is not None, reference
 
 
 def test_modules_are_imported_by_name_in_four_places_only() -> None:
