@@ -143,6 +143,8 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.process_route", "MAX_AT_ONCE", "requests", "evaluations and checks of jobs at a time", _WAITS),
         Limit("server.process_route", "MAX_AT_ONCE_FOR_USER", "requests", "the same of one user", _WAITS),
         Limit("server.app", "THREADS_FOR_USER", "requests", "of one user in threads at a time", _WAITS),
+        Limit("server.app", "WRITES", "requests", "requests that write at a time", _WAITS),
+        Limit("server.app", "WRITES_FOR_USER", "requests", "the same of one user", _WAITS),
         Limit("server.app", "EXPORTS", "exports", "exports at a time", _WAITS),
         Limit("server.app", "EXPORTS_FOR_USER", "exports", "the same of one user", _WAITS),
         Limit("server.app", "STREAMS", "streams", "streams of events of jobs at a time", _FULL),

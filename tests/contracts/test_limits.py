@@ -549,6 +549,10 @@ def turns(app: Any) -> FairShare:
     return app.state.turns
 
 
+def writing_turns(app: Any) -> FairShare:
+    return app.state.writing_turns
+
+
 def exports(app: Any) -> FairShare:
     return app.state.exports
 
@@ -780,6 +784,8 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.process_route.MAX_AT_ONCE": (shared(places, of_user=False),),
     "server.process_route.MAX_AT_ONCE_FOR_USER": (shared(places, of_user=True),),
     "server.app.THREADS_FOR_USER": (shared(turns, of_user=True),),
+    "server.app.WRITES": (shared(writing_turns, of_user=False),),
+    "server.app.WRITES_FOR_USER": (shared(writing_turns, of_user=True),),
     "server.app.EXPORTS": (shared(exports, of_user=False),),
     "server.app.EXPORTS_FOR_USER": (shared(exports, of_user=True),),
     "server.app.STREAMS": (shared(streams, of_user=False),),

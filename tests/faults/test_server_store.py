@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.store import Store
 
+from .servers import soon
 from .test_server import many
 
 PAGES = ("/", "/runs/run-1", "/runs/run-1/samples/one")
@@ -154,6 +156,42 @@ def test_a_locked_file_is_read_and_a_write_says_that_it_is_locked(
             assert (told_of.status, "locked" in told_of.json()["detail"]) == (503, True)
         assert ended(url, submit(url, keep_more).id).status == "finished"
         fine(url)
+
+
+def test_many_writers_who_wait_for_a_locked_file_leave_threads_to_readers(tmp_path: Path) -> None:
+    path = str(tmp_path / "kept.db")
+    with served(path, tmp_path) as url, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(30) as pool:
+            notes = [
+                pool.submit(send, "PATCH", f"{url}/api/v1/runs/run-1", {"notes": f"note {number}"})
+                for number in range(30)
+            ]
+            fine(url)
+            assert not any(note.done() for note in notes)
+            other.execute("ROLLBACK")
+            assert {note.result().status for note in notes} == {200}
+
+
+def test_a_server_of_a_frozen_database_says_so_and_goes_on_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vivavoce.store.database.server_connection.QUIET_SECONDS", 0.3)
+    monkeypatch.setattr("vivavoce.store.database.server_connection.PROBE_SECONDS", 2)
+    monkeypatch.setattr("vivavoce.store.database.postgresql.CONNECT_WAIT", 2)
+    with postgresql_server() as running, running.database() as address, served(address, tmp_path) as url:
+        fine(url)
+        assert get(f"{url}/readyz").status == 200
+        with running.frozen():
+            with ThreadPoolExecutor() as pool:
+                replies = list(pool.map(get, (f"{url}/", f"{url}/api/v1/runs")))
+            assert [(reply.status, "the server does not answer" in reply.text) for reply in replies] == [
+                (503, True)
+            ] * 2
+            unready = get(f"{url}/readyz")
+            assert (unready.status, unready.text) == (503, "the store is unavailable\n")
+        fine(url)
+        soon(lambda: get(f"{url}/readyz").status == 200)
 
 
 SERVE = """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -79,6 +80,21 @@ class Server:
                 yield
             finally:
                 process.communicate()
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Have all of its processes stand still as long as the block lasts."""
+        first = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        os.kill(first, signal.SIGSTOP)
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        processes = [first, *map(int, children)]
+        try:
+            for process in processes[1:]:
+                os.kill(process, signal.SIGSTOP)
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
 
     def address(self, database: str = "postgres", user: str = "postgres") -> str:
         """Return what opens a database."""

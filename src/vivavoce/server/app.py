@@ -68,6 +68,12 @@ and the connections of the store from each other."""
 THREADS_FOR_USER = 4
 """The same of one user, so that one user leaves threads to others."""
 
+WRITES = 4
+"""Requests that write at a time: while something else locks the store, they wait in threads that readers need."""
+
+WRITES_FOR_USER = 2
+"""The same of one user."""
+
 EVALUATIONS = 32
 """Groups of clusters that judges name at a time; others wait."""
 
@@ -162,6 +168,7 @@ def create_app(
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.processes = RequestProcesses(str(store.place.address), app.state.policy, app.state.secret)
     app.state.turns = FairShare(THREADS, THREADS_FOR_USER)
+    app.state.writing_turns = FairShare(WRITES, WRITES_FOR_USER)
     app.state.exports = FairShare(EXPORTS, EXPORTS_FOR_USER)
     app.state.streams = FairShare(STREAMS, STREAMS_FOR_USER)
     app.state.replays = FairShare(REPLAYS, REPLAYS_FOR_USER)

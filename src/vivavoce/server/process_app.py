@@ -27,7 +27,7 @@ from vivavoce.work_time import interrupted_work, limited_work
 @cache
 def _application() -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    app.state.processes = app.state.turns = None
+    app.state.processes = app.state.turns = app.state.writing_turns = None
     handle_errors(app)
     for module in (evaluations, exchange, exchange_page, captures, capture_page):
         app.router.routes.extend(module.router.routes)

@@ -46,17 +46,22 @@ async def _until_gone(request: Request) -> None:
 
 
 def in_turn(route: APIRoute, handle: Handler) -> Handler:
-    """Return a handler of a route: where there are turns, GET that a thread answers waits for that of its user.
+    """Return a handler of a route: where there are turns, what a thread answers waits for a turn of its user.
 
-    A request whose client hangs up does not wait any longer. One with a body would keep a turn until the body arrives.
+    Requests that write have few turns of their own: while something else locks the store, they wait in their threads,
+    and readers need threads too. A request whose client hangs up does not wait any longer.
     """
-    if "GET" not in (route.methods or ()) or iscoroutinefunction(route.endpoint):
+    if iscoroutinefunction(route.endpoint):
         return handle
+    reads = "GET" in (route.methods or ())
 
     async def handle_in_turn(request: Request) -> Response:
-        turns: FairShare | None = request.app.state.turns
+        state = request.app.state
+        turns: FairShare | None = state.turns if reads else state.writing_turns
         if turns is None:
             return await handle(request)
+        if not reads:
+            await request.body()  # one that arrives slowly takes no turn
         async with AsyncExitStack() as stack:
             user = user_of(request)
             is_free = turns.is_free(user)

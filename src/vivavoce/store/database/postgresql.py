@@ -6,18 +6,22 @@ two of them that add the same reply would be refused instead of agreeing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 
 from vivavoce.errors import MissingExtra, StoreError
+from vivavoce.lazy_names import lazy
 from vivavoce.store.database.sqlite import KEPT
 
 if TYPE_CHECKING:
     from psycopg import Error
 
 LOCK_WAIT = 30
-"""Seconds to wait for a row that another writer holds, and for a server to answer."""
+"""Seconds to wait for a row that another writer holds."""
+
+CONNECT_WAIT = 10
+"""Seconds to wait for a server to accept a connection."""
 
 PROGRAM = "vivavoce"
 """How the name of each of our connections begins; an address may add a name of its own."""
@@ -68,11 +72,11 @@ def connect_to(url: URL) -> Engine:
     arguments: dict[str, str | None] = {"client_encoding": "utf8", "options": options}
     arguments["prepare_threshold"] = None  # a plan for any words is a bad one for those that are everywhere
     if "connect_timeout" not in url.query:
-        arguments["connect_timeout"] = str(LOCK_WAIT)
+        arguments["connect_timeout"] = str(CONNECT_WAIT)
     own_name = " ".join(url.normalized_query.get("application_name", ()))
     arguments["application_name"] = f"{PROGRAM} {own_name}".rstrip()
     try:
-        return create_engine(
+        engine = create_engine(
             url.difference_update_query(["options", "application_name"]),
             connect_args=arguments,
             isolation_level="REPEATABLE READ",
@@ -83,6 +87,12 @@ def connect_to(url: URL) -> Engine:
         )
     except ImportError as error:
         raise MissingExtra("a PostgreSQL store", "postgres") from error
+    event.listen(engine, "do_connect", _connect)
+    return engine
+
+
+def _connect(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> object:
+    return lazy("vivavoce.store.database.server_connection:ServerConnection").connect(*arguments, **options)
 
 
 def lock_schema(connection: Connection, place: str) -> None:
