@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import xml.etree.ElementTree as ET
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -77,12 +78,14 @@ def test_a_disk_without_room_for_the_file_is_told(server: str, tmp_path: Path, m
 
 
 CHARS = 200_000
+CONVERSATIONS = 150
 
 
 @pytest.fixture
 def large(store: Store) -> Iterator[str]:
     """The address of the export of a run that is larger than what lies between a server and a client that waits."""
-    keep(store, [outcome(f"s{n}", [turn(0, "Hi", "x" * CHARS)], position=n) for n in range(150)], "large", at=9e9)
+    texts = [os.urandom(CHARS // 2).hex() for _ in range(CONVERSATIONS)]  # compressed, they are large too
+    keep(store, [outcome(f"s{n}", [turn(0, "Hi", text)], position=n) for n, text in enumerate(texts)], "large", at=9e9)
     with serving(store) as url:
         yield url
 
@@ -126,7 +129,7 @@ def test_who_leaves_an_export_gives_up_its_place(large: str) -> None:
         with opened(large) as answer:
             assert answer.read(1)
     with Client(large) as client:
-        assert client.export("large", "jsonl").count(b"\n") == 150
+        assert client.export("large", "jsonl").count(b"\n") == CONVERSATIONS
 
 
 def test_a_user_who_does_not_read_exports_leaves_places_to_others(
@@ -143,6 +146,6 @@ def test_a_user_who_does_not_read_exports_leaves_places_to_others(
             client = stack.enter_context(closing(HTTPConnection(urlsplit(large).netloc, timeout=60)))
             client.request("GET", path, headers=tokens["greedy"])
         export = get(large + path, tokens["modest"])
-        assert (export.status, export.body.count(b"\n")) == (200, 150)
+        assert (export.status, export.body.count(b"\n")) == (200, CONVERSATIONS)
         export = get(large + path, tokens["greedy"])  # those who do not read are disconnected, one after another
-        assert (export.status, export.body.count(b"\n")) == (200, 150)
+        assert (export.status, export.body.count(b"\n")) == (200, CONVERSATIONS)
