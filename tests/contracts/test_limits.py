@@ -53,6 +53,7 @@ from vivavoce.server.job_requests import EvaluationJob
 from vivavoce.server.jobs import Jobs, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import MAX_BYTES, Task, TooMuchWork, call, job_bytes
+from vivavoce.server.state import server_of
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.users import User
 from vivavoce.store.access import digest_of
@@ -542,27 +543,27 @@ def bodies(app: Any) -> FairShare:
 
 
 def places(app: Any) -> FairShare:
-    return app.state.processes._places
+    return server_of(app).processes._places  # pyright: ignore[reportPrivateUsage]
 
 
 def turns(app: Any) -> FairShare:
-    return app.state.turns
+    return server_of(app).turns
 
 
 def writing_turns(app: Any) -> FairShare:
-    return app.state.writing_turns
+    return server_of(app).writing_turns
 
 
 def exports(app: Any) -> FairShare:
-    return app.state.exports
+    return server_of(app).exports
 
 
 def streams(app: Any) -> FairShare:
-    return app.state.streams
+    return server_of(app).streams
 
 
 def replays(app: Any) -> FairShare:
-    return app.state.replays
+    return server_of(app).replays
 
 
 def searches(app: Any) -> FairShare:

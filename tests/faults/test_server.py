@@ -21,8 +21,10 @@ from server.pages.cases import keep, outcome, turn
 from vivavoce.records.run import Outcome
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
+from vivavoce.server.job import Job
 from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.state import server_of
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
@@ -144,7 +146,7 @@ def test_whoever_leaves_in_the_middle_of_an_answer_leaves_no_trace(
     made, url = app
     for _ in range(10):
         leave(url, path, 1000)
-    assert soon(lambda: made.state.exports.used == 0)
+    assert soon(lambda: server_of(made).exports.used == 0)
     assert get(f"{url}/api/v1/health").status == 200
     assert capfd.readouterr().err == ""
 
@@ -159,7 +161,9 @@ def test_whoever_leaves_in_the_middle_of_news_is_forgotten(
         gate.asked.wait(30)
         for _ in range(5):
             leave(url, f"/api/v1/jobs/{record.id}/events", 300)
-        followers = made.state.jobs.get(record.id)._followers
+        job = server_of(made).jobs.get(record.id)
+        assert isinstance(job, Job)
+        followers = job._followers  # pyright: ignore[reportPrivateUsage]
         assert soon(lambda: not followers)
         gate.open.set()
         assert ended(url, record.id).status == "finished"

@@ -19,6 +19,7 @@ from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.process_route import MAX_AT_ONCE, MAX_AT_ONCE_FOR_USER, RequestProcesses
 from vivavoce.server.processes import Task, call
+from vivavoce.server.state import server_of
 from vivavoce.server.turns import CLIENT_GONE
 from vivavoce.server.users import User
 from vivavoce.store.store import Store
@@ -101,8 +102,8 @@ def test_the_process_of_a_client_that_hangs_up_is_ended(store: Store, monkeypatc
         with socket.create_connection((urlsplit(f"//{host}").hostname or "", bound.getsockname()[1])) as connection:
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
             assert asked.wait(60)
-            assert places_taken(app.state.processes) == 1
-        soon(lambda: places_taken(app.state.processes) == 0)
+            assert places_taken(server_of(app).processes) == 1
+        soon(lambda: places_taken(server_of(app).processes) == 0)
         gate.set()
 
 
@@ -118,11 +119,11 @@ def test_a_request_keeps_its_place_until_its_answer_is_read(store: Store) -> Non
     with running(app, bound), socket.create_connection(address, timeout=60) as connection:
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         assert connection.recv(20).startswith(b"HTTP/1.1 200 ")
-        assert places_taken(app.state.processes) == 1
+        assert places_taken(server_of(app).processes) == 1
         size = 20
         while size < 20_000_000:
             size += len(connection.recv(2**20))
-        soon(lambda: places_taken(app.state.processes) == 0)
+        soon(lambda: places_taken(server_of(app).processes) == 0)
 
 
 def places_taken(processes: RequestProcesses) -> int:

@@ -12,6 +12,7 @@ from vivavoce.server.access import Access
 from vivavoce.server.app import THREADS_FOR_USER, create_app
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.listening import listening
+from vivavoce.server.state import server_of
 from vivavoce.store.store import Store
 
 from .live import get, running
@@ -48,12 +49,12 @@ def test_a_user_leaves_threads_to_others_and_whoever_hangs_up_leaves_the_queue(
             client.sendall(head.encode())
         for _ in range(THREADS_FOR_USER):
             assert going.acquire(timeout=60)
-        soon(lambda: waiting(app.state.turns) == PAGES - THREADS_FOR_USER)
+        soon(lambda: waiting(server_of(app).turns) == PAGES - THREADS_FOR_USER)
         assert get(f"http://{host}/api/v1/runs", bob).status == 200
         assert not going.acquire(blocking=False)
         for client in clients:
             client.close()
-        soon(lambda: waiting(app.state.turns) == 0)
+        soon(lambda: waiting(server_of(app).turns) == 0)
         opened.set()
-        soon(lambda: app.state.turns.used == 0)
+        soon(lambda: server_of(app).turns.used == 0)
     assert not going.acquire(blocking=False)

@@ -56,6 +56,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.refusals import handle_errors
 from vivavoce.server.sharing_limits import sharing_limits
+from vivavoce.server.state import ServerState, server_of
 from vivavoce.server.together import SHARED_API, SHARED_PAGES
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.webhooks import sending
@@ -114,7 +115,7 @@ PAGES = (
 async def _serving(app: FastAPI) -> AsyncGenerator[None]:
     """Continue the jobs of earlier servers, and index and send webhooks while the application is served."""
     to_thread.current_default_thread_limiter().total_tokens = THREADS
-    await to_thread.run_sync(app.state.jobs.go_on)
+    await to_thread.run_sync(server_of(app).jobs.go_on)
     async with reading_ahead(app), sharing_limits(app), sending(app):
         yield
 
@@ -159,25 +160,28 @@ def create_app(
         separate_input_output_schemas=False,
     )
     monitoring = monitoring or Monitoring()
-    app.state.store = store
-    app.state.monitoring = monitoring
-    app.state.policy = policy or ServerPolicy()
-    app.state.jobs = Jobs(store, app.state.policy)
-    app.state.live_summary = LiveSummary()
-    app.state.secret = _secret(store)
-    app.state.evaluations = CapacityLimiter(EVALUATIONS)
-    app.state.processes = RequestProcesses(str(store.place.address), app.state.policy, app.state.secret)
-    app.state.turns = FairShare(THREADS, THREADS_FOR_USER)
-    app.state.writing_turns = FairShare(WRITES, WRITES_FOR_USER)
-    app.state.exports = FairShare(EXPORTS, EXPORTS_FOR_USER)
-    app.state.streams = FairShare(STREAMS, STREAMS_FOR_USER)
-    app.state.replays = FairShare(REPLAYS, REPLAYS_FOR_USER)
-    app.state.export_threads = CapacityLimiter(EXPORTS)
-    app.state.access = access
-    app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied, secure=access.secure)
+    policy, secret = policy or ServerPolicy(), _secret(store)
+    state = app.state.shared = ServerState(
+        store=store,
+        policy=policy,
+        secret=secret,
+        access=access,
+        authenticator=Authenticator(store, access.digest, proxied=access.proxied, secure=access.secure),
+        monitoring=monitoring,
+        jobs=Jobs(store, policy),
+        live_summary=LiveSummary(),
+        processes=RequestProcesses(str(store.place.address), policy, secret),
+        turns=FairShare(THREADS, THREADS_FOR_USER),
+        writing_turns=FairShare(WRITES, WRITES_FOR_USER),
+        exports=FairShare(EXPORTS, EXPORTS_FOR_USER),
+        export_threads=CapacityLimiter(EXPORTS),
+        streams=FairShare(STREAMS, STREAMS_FOR_USER),
+        replays=FairShare(REPLAYS, REPLAYS_FOR_USER),
+        evaluations=CapacityLimiter(EVALUATIONS),
+    )
     app.add_middleware(TrafficMiddleware)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
-    app.add_middleware(AccessMiddleware, access=access, authenticator=app.state.authenticator)
+    app.add_middleware(AccessMiddleware, access=access, authenticator=state.authenticator)
     app.add_middleware(ProbeMiddleware, store=store, monitoring=monitoring)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(RequestLogMiddleware, meter=monitoring.meter)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from fastapi import Request
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.capture import Captured, capture
 from vivavoce.samples.dataset_file import Appended, append_row
-from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.state import policy_of, store_of
 from vivavoce.store.runs.naming import no_conversation
-from vivavoce.store.store import Store
 
 
 def captured_row(request: Request, run: str, key: AttemptKey, region: str | None = None) -> Captured:
@@ -21,7 +18,7 @@ def captured_row(request: Request, run: str, key: AttemptKey, region: str | None
     Raises:
         UsageError: there is no such conversation, or it cannot be captured.
     """
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     stored_run = store.run(run)
     attempts = list(store.attempts(stored_run.id, sample_id=key.sample_id))
     for attempt in attempts:
@@ -36,7 +33,7 @@ def add_row(request: Request, row: Captured, name: str) -> Appended:
     Raises:
         UsageError: the policy forbids it, or the file cannot be used.
     """
-    policy = cast("ServerPolicy", request.app.state.policy)
+    policy = policy_of(request)
     path = policy.dataset(name)
     try:
         return append_row(path, row.row)

@@ -10,6 +10,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from vivavoce.errors import StoreError
+from vivavoce.server.state import store_of
 
 PAUSE = 2.0
 """Seconds between two checks for unindexed records."""
@@ -39,7 +40,7 @@ class Indexer:
 @asynccontextmanager
 async def reading_ahead(app: FastAPI) -> AsyncGenerator[None]:
     """Index in the background while an application is served."""
-    reading = Indexer(app.state.store.index_pending)
+    reading = Indexer(store_of(app).index_pending)
     try:
         yield
     finally:

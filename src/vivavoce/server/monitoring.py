@@ -19,13 +19,14 @@ from typing import Any, Literal
 from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import func, select
-from starlette.datastructures import Headers, MutableHeaders, State
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vivavoce.errors import StoreError
 from vivavoce.records.redaction import without_keys
 from vivavoce.safe_text import safe
+from vivavoce.server.state import ServerState, server_of, store_of
 from vivavoce.store.database.database import now_in
 from vivavoce.store.database.schema import jobs
 from vivavoce.store.store import Store
@@ -229,7 +230,7 @@ class Monitoring:
 @router.get("/metrics")
 def metrics(request: Request) -> Response:
     """Return the counters for Prometheus."""
-    return _metrics_answer(request.app.state.monitoring, request.app.state.store)
+    return _metrics_answer(server_of(request).monitoring, store_of(request))
 
 
 class RequestLogMiddleware:
@@ -301,7 +302,8 @@ class ProbeMiddleware:
                 case "/livez":
                     app = PlainTextResponse("ok\n")
                 case "/readyz":
-                    problem = _dead_thread(scope["app"].state) if await self._ready() else "the store is unavailable"
+                    is_ready = await self._ready()
+                    problem = _dead_thread(server_of(scope["app"])) if is_ready else "the store is unavailable"
                     app = PlainTextResponse(f"{problem}\n", 503) if problem else PlainTextResponse("ok\n")
                 case "/metrics" if self._monitoring.has_metrics and self._monitoring.is_open:
                     app = await to_thread.run_sync(_metrics_answer, self._monitoring, self._store)
@@ -328,12 +330,13 @@ class ProbeMiddleware:
         return True
 
 
-def _dead_thread(state: State) -> str | None:
+def _dead_thread(state: ServerState) -> str | None:
     """Return what does not work any more although the server does."""
-    sender = getattr(state, "sender", None)
     if not state.jobs.is_at_work:
         return "the thread for jobs has ended; restart the server"
-    return None if sender is None or sender.is_at_work else "the thread for webhooks has ended; restart the server"
+    if state.sender is not None and not state.sender.is_at_work:
+        return "the thread for webhooks has ended; restart the server"
+    return None
 
 
 def _metrics_answer(monitoring: Monitoring, store: Store) -> Response:

@@ -19,6 +19,7 @@ from vivavoce.server.pages import exchange as exchange_page
 from vivavoce.server.process_route import PlainRequest, PlainResponse, Surroundings
 from vivavoce.server.processes import answering
 from vivavoce.server.refusals import handle_errors
+from vivavoce.server.state import RequestState
 from vivavoce.server.users import visitor
 from vivavoce.store.store import Store
 from vivavoce.work_time import interrupted_work, limited_work
@@ -27,7 +28,6 @@ from vivavoce.work_time import interrupted_work, limited_work
 @cache
 def _application() -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    app.state.processes = app.state.turns = app.state.writing_turns = None
     handle_errors(app)
     for module in (evaluations, exchange, exchange_page, captures, capture_page):
         app.router.routes.extend(module.router.routes)
@@ -38,10 +38,8 @@ def _respond(request: PlainRequest, surroundings: Surroundings) -> PlainResponse
     """Answer a request, whose work is limited and can be interrupted."""
     app = _application()
     with ExitStack() as stack:
-        app.state.policy, app.state.secret = surroundings.policy, surroundings.secret
-        app.state.store = None
-        if not evaluations.is_sent(request.path):
-            app.state.store = stack.enter_context(Store.open(surroundings.store))
+        store = None if evaluations.is_sent(request.path) else stack.enter_context(Store.open(surroundings.store))
+        app.state.shared = RequestState(store=store, policy=surroundings.policy, secret=surroundings.secret)
         visitor.set(request.user)
         stack.enter_context(interrupted_work())
         stack.enter_context(limited_work())

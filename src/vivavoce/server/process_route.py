@@ -17,6 +17,7 @@ from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, ON_START, Task, WorkProcess, call
+from vivavoce.server.state import ServerState, request_state
 from vivavoce.server.traffic import until_sent
 from vivavoce.server.turns import while_connected
 from vivavoce.server.users import User, user_of
@@ -71,8 +72,8 @@ def in_process(handle: Handler) -> Handler:
     """Return a handler that begins a process for a request of the server, and that handles it in the process."""
 
     async def handle_anywhere(request: Request) -> Response:
-        processes: RequestProcesses | None = request.app.state.processes
-        return await (handle(request) if processes is None else processes.answer(request))
+        state = request_state(request)
+        return await (state.processes.answer(request) if isinstance(state, ServerState) else handle(request))
 
     return handle_anywhere
 

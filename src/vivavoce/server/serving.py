@@ -26,6 +26,7 @@ from vivavoce.server.listening import Listening, listen
 from vivavoce.server.monitoring import Meter, Monitoring, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import prepare_processes
+from vivavoce.server.state import server_of
 from vivavoce.server.workers import Workers, killed_after_signal
 from vivavoce.store.store import Store
 
@@ -49,7 +50,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=PATIENCE,
             )
         )
-        self._jobs = app.state.jobs
+        self._jobs = server_of(app).jobs
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections."""

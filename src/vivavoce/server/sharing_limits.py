@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from vivavoce.errors import StoreError
 from vivavoce.server.authenticator import FORGET, Authenticator
+from vivavoce.server.state import server_of
 
 PAUSE = 0.5
 """Seconds between two exchanges."""
@@ -20,7 +21,7 @@ PAUSE = 0.5
 @asynccontextmanager
 async def sharing_limits(app: FastAPI) -> AsyncGenerator[None]:
     """Exchange what clients have asked while an application is served; without requests nothing is written."""
-    task = asyncio.create_task(_share(app.state.authenticator))
+    task = asyncio.create_task(_share(server_of(app).authenticator))
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from vivavoce.server.access import Handler
-from vivavoce.server.fair_share import FairShare
+from vivavoce.server.state import ServerState, request_state
 from vivavoce.server.users import user_of
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ async def _until_gone(request: Request) -> None:
 
 
 def in_turn(route: APIRoute, handle: Handler) -> Handler:
-    """Return a handler of a route: where there are turns, what a thread answers waits for a turn of its user.
+    """Return a handler of a route: what a thread of a server answers waits for a turn of its user.
 
     Requests that write have few turns of their own: while something else locks the store, they wait in their threads,
     and readers need threads too. A request whose client hangs up does not wait any longer.
@@ -56,12 +56,12 @@ def in_turn(route: APIRoute, handle: Handler) -> Handler:
     reads = "GET" in (route.methods or ())
 
     async def handle_in_turn(request: Request) -> Response:
-        state = request.app.state
-        turns: FairShare | None = state.turns if reads else state.writing_turns
-        if turns is None:
+        state = request_state(request)
+        if not isinstance(state, ServerState):
             return await handle(request)
         if not reads:
             await request.body()  # one that arrives slowly takes no turn
+        turns = state.turns if reads else state.writing_turns
         async with AsyncExitStack() as stack:
             user = user_of(request)
             is_free = turns.is_free(user)

@@ -23,6 +23,7 @@ from vivavoce.records.score import shorten
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import strict_json
 from vivavoce.server.monitoring import log
+from vivavoce.server.state import server_of, store_of
 from vivavoce.store.store import Store
 from vivavoce.store.webhooks import FIRST_WAIT, Due, key_of
 from vivavoce.wire.outward import post
@@ -148,7 +149,7 @@ def _finding(store: Store, due: Due) -> dict[str, object]:
 @asynccontextmanager
 async def sending(app: FastAPI) -> AsyncGenerator[None]:
     """Send in the background while an application is served."""
-    sender = app.state.sender = Sender(app.state.store, private=app.state.policy.private_webhooks)
+    sender = server_of(app).sender = Sender(store_of(app), private=server_of(app).policy.private_webhooks)
     try:
         yield
     finally:

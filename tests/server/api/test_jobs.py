@@ -23,6 +23,7 @@ from vivavoce.server.api.jobs import events as follow_events
 from vivavoce.server.app import STREAMS_FOR_USER, create_app
 from vivavoce.server.job_record import EventFrame, JobEvent, JobRecord
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.state import server_of
 from vivavoce.server.users import User
 from vivavoce.store.database.schema import jobs
 from vivavoce.store.jobs import JobRow
@@ -479,14 +480,14 @@ async def test_a_user_follows_so_many_jobs_at_a_time(store: Store) -> None:
             {"type": "http", "headers": [], "app": app, "state": {"user": user, "until_sent": AsyncExitStack()}}
         )
 
-    async with app.state.streams.take(anna, STREAMS_FOR_USER):
+    async with server_of(app).streams.take(anna, STREAMS_FOR_USER):
         with pytest.raises(HTTPException, match="anna follows 50 jobs at a time"):
             await follow_events(request_of(anna), "j")
         other = request_of(ben)
         await follow_events(other, "j")
-        assert app.state.streams.used == STREAMS_FOR_USER + 1
+        assert server_of(app).streams.used == STREAMS_FOR_USER + 1
         await other.state.until_sent.aclose()
-        assert app.state.streams.used == STREAMS_FOR_USER
+        assert server_of(app).streams.used == STREAMS_FOR_USER
 
 
 async def test_long_events_are_sent_in_parts() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,6 +21,7 @@ from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 
@@ -64,7 +65,7 @@ def calibrations(
     grader: Annotated[str | None, Query(description="Only calibrations of this grader.")] = None,
 ) -> Response:
     """List the calibrations that were kept of the labels of a run, newest first."""
-    store = _store(request)
+    store = store_of(request)
     stored_run = store.run(run)
     if grader is not None:
         require_grader(grader, store.grading(stored_run.id))
@@ -83,11 +84,7 @@ def keep(request: Request, run: RunName, body: JudgeToCalibrate) -> Response:
 
 
 def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
-    store = _store(request)
+    store = store_of(request)
     scores = store.grading(store.run(run).id, grading)
     require_grader(grader, scores)
     return store, scores
-
-
-def _store(request: Request) -> Store:
-    return cast("Store", request.app.state.store)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -19,6 +18,7 @@ from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import calibration_data, calibration_page, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import needs, user_of
 from vivavoce.store.store import Store
 
@@ -73,7 +73,7 @@ def keep(request: Request, run: str, grader: str, form: Form, grading: str | Non
 
 
 def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     scores = store.grading(store.run(run).id, grading)
     require_grader(grader, scores)
     return store, scores

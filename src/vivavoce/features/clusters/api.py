@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
@@ -13,7 +13,7 @@ from vivavoce.features.clusters.records import Clusters
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.store.store import Store
+from vivavoce.server.state import policy_of, store_of
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -39,16 +39,16 @@ async def clusters(
     ] = None,
 ) -> Response:
     """Group the failures of a run, the clusters with the most conversations first; no model is asked."""
-    named_by = naming_judge(request.app.state.policy, judge)
+    named_by = naming_judge(policy_of(request), judge)
     found = await _load_clusters(request, run, grader, grading)
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     return await to_thread.run_sync(lambda: answer(with_kept_names(store, found, named_by)))
 
 
 @router.post("/runs/{run}/clusters/names", response_model=Clusters)
 async def name(request: Request, run: RunName, body: ClustersToName) -> Response:
     """Have a judge name the clusters of a run, and return them; its answer is kept, and the groups stay as they are."""
-    judge = naming_judge(request.app.state.policy, body.judge)
+    judge = naming_judge(policy_of(request), body.judge)
     clusters = await _load_clusters(request, run, body.grader, body.grading)
     return answer(await ask_for_names(request, clusters, judge))
 

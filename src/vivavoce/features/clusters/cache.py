@@ -25,6 +25,7 @@ from vivavoce.records.run import Grading
 from vivavoce.records.score import Usage, total
 from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.state import server_of, store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 from vivavoce.suites.grading_spec import JudgeSpec
@@ -61,7 +62,7 @@ class ClusterCache:
             UsageError: there is no such run, set of scores, or grader.
             StoreError: the store cannot be read.
         """
-        store: Store = request.app.state.store
+        store = store_of(request)
 
         def look_up() -> tuple[Grading, Found | None]:
             graded = store.grading(store.run(run).id, grading)
@@ -150,7 +151,7 @@ async def ask_for_names(request: Request, clusters: Clusters, judge: str | None)
     """
     if judge is None:
         raise UsageError("naming clusters needs a judge: start the server with --judge MODEL, or set VIVAVOCE_JUDGE")
-    store: Store = request.app.state.store
+    store = store_of(request)
 
     async def asked() -> Clusters:
         async with store.replies() as replies:
@@ -160,7 +161,7 @@ async def ask_for_names(request: Request, clusters: Clusters, judge: str | None)
             finally:
                 await model.close()
 
-    return await to_thread.run_sync(lambda: wait_for(asked()), limiter=request.app.state.evaluations)
+    return await to_thread.run_sync(lambda: wait_for(asked()), limiter=server_of(request).evaluations)
 
 
 class _Kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import Annotated, cast
+from typing import Annotated
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from anyio import to_thread
@@ -25,7 +25,7 @@ from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import Value, address, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.state import policy_of, store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 
@@ -60,7 +60,7 @@ async def name(request: Request, run: str, form: Form) -> Response:
     """Have a judge name the clusters, and show them; what went wrong is told at once, because it is not kept."""
     given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
     choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
-    judge = naming_judge(request.app.state.policy, choice.judge)
+    judge = naming_judge(policy_of(request), choice.judge)
     clusters = await _load_clusters(request, choice.run, choice.grading, choice.grader)
     named = await ask_for_names(request, clusters, judge)
     if named.naming is not None and named.naming.notes:
@@ -109,9 +109,9 @@ async def _show(request: Request, choice: _Choice, clusters: Clusters | None = N
 
 def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters, named: Clusters | None) -> Response:
     grader, kind, part, grading, judge = choice.grader, choice.kind, choice.part, choice.grading, choice.judge
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     stored_run = store.run(choice.run)
-    policy: ServerPolicy = request.app.state.policy
+    policy = policy_of(request)
     named_by = naming_judge(policy, judge)
     found = named or with_kept_names(store, found, named_by)
     asked = 0 if found.naming is None else found.naming.asked
@@ -166,7 +166,7 @@ async def suite(
 ) -> Response:
     """Return a suite of the samples of a cluster, with its dataset, as a zip file for the folder of the run's suite."""
     turn = await cluster_cache(request).find_in_turn(request, run, grading, grader or None)
-    return await to_thread.run_sync(lambda: _suite_of(cast("Store", request.app.state.store), turn, cluster))
+    return await to_thread.run_sync(lambda: _suite_of(store_of(request), turn, cluster))
 
 
 def _suite_of(store: Store, found: Found, cluster: str) -> Response:

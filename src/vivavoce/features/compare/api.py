@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -12,6 +12,7 @@ from vivavoce.records.run import Grading
 from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
@@ -24,7 +25,7 @@ def comparison(
     b: Annotated[str, Query(description="The run to compare it with.")],
 ) -> Response:
     """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     return answer(comparisons_of(request).compare(store, _scores(store, a), _scores(store, b)))
 
 
@@ -35,7 +36,7 @@ def several_comparisons(
     run: Annotated[list[str], Query(description="A run to compare it with; repeat for more.")],
 ) -> Response:
     """Compare several runs with one; the intervals of a grader hold together with 95%. Flips have no reasons."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     first, *others = (_scores(store, name) for name in (baseline, *run))
     return answer(comparisons_of(request).several(store, first, others))
 

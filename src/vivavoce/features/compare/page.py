@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -27,6 +27,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
 from vivavoce.server.requested_metrics import check_grader
+from vivavoce.server.state import store_of
 from vivavoce.server.statuses import answered
 from vivavoce.store.store import Store
 
@@ -63,7 +64,7 @@ class Named(NamedScores):
 @router.get("/compare")
 def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response:
     """Compare two runs; `only` shows all samples of one kind, from the place `from` on."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     a, b, targets = named.a.strip(), named.b.strip(), (named.target_a, named.target_b)
     if not a or not b:
         return page("choose_runs.html", choice(store, a, b))
@@ -85,7 +86,7 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
 @router.get("/compare/suites")
 def compare_suites(request: Request, named: Annotated[NamedScores, Query()]) -> Response:
     """Show the suites of two runs, line by line where they differ."""
-    sides = Sides.read(cast("Store", request.app.state.store), Named(**named.model_dump()))
+    sides = Sides.read(store_of(request), Named(**named.model_dump()))
     lines = suite_difference((sides.a, sides.grading_a), (sides.b, sides.grading_b))
     whole = compare_page(**sides.named)
     return page("compare_suites.html", {"section": "compare", "sides": sides, "lines": lines, "whole": whole})

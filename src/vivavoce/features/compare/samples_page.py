@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
@@ -23,6 +23,7 @@ from vivavoce.server.pages.links import run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.requested_metrics import check_grader
+from vivavoce.server.state import store_of
 from vivavoce.store.browse.listing import title_of
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
@@ -42,7 +43,7 @@ class NamedSamples(Named):
 @router.get("/compare/samples")
 def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -> Response:
     """Show two conversations; without a trial, the one in which they differ most."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     sides = Sides.read(store, named)
     if named.grader:
         check_grader(named.grader, sides.grading_a, sides.grading_b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -12,7 +12,7 @@ from vivavoce.features.forks.report import Forked, forked
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import RunName
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.store.store import Store
+from vivavoce.server.state import store_of
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, res
 @router.get("/runs/{run}/fork", response_model=Forked)
 def fork(request: Request, run: RunName) -> Response:
     """Return what a fork shows: how often its continuations succeeded by turn, and where the odds fell."""
-    store = _store(request)
+    store = store_of(request)
     return answer(forked(store, store.run(run)))
 
 
@@ -31,14 +31,10 @@ def forks(
     sample: Annotated[str | None, Query(description="Only forks of the conversations of this sample.")] = None,
 ) -> Response:
     """List the forks of the conversations of a run, the oldest first."""
-    store = _store(request)
+    store = store_of(request)
     stored_run = store.run(run)
     if sample is not None and not store.stored(stored_run.id, [sample]):
         raise NotFound(
             "sample", sample, within=f"run {stored_run.id}", known={key.sample_id for key in store.done(stored_run.id)}
         )
     return answer([one for one in forks_of(store, stored_run.id) if sample in (None, one.fork.sample)])
-
-
-def _store(request: Request) -> Store:
-    return cast("Store", request.app.state.store)

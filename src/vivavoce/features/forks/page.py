@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 from fastapi import APIRouter, Request, Response
 
@@ -21,6 +20,7 @@ from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.links import FirstTurn, run_data, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -29,7 +29,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/runs/{run}/fork")
 def fork(request: Request, run: str, first: FirstTurn = 1) -> Response:
     """Show where a conversation broke; its turns are shown from `from`."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     stored_run = store.run(run)
     found = forked(store, stored_run)
     return page("fork.html", _values(stored_run, found, held_outcome(store, found.fork), to_index(first)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -11,8 +11,8 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import Filter, GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.requested_metrics import check_grader, check_graders
+from vivavoce.server.state import store_of
 from vivavoce.store.browse.filter import parse_filter
-from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -34,7 +34,7 @@ def groups(
     grading: GradingName = None,
 ) -> Response:
     """Group the conversations of a run, the largest groups first, and say which differ from the others."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     scores = store.grading(store.run(run).id, grading)
     check_graders(scores, parse_filter(filter), "position")
     if grader is not None:

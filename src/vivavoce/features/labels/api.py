@@ -14,9 +14,9 @@ from vivavoce.report.label_agreement import agreement_of_all
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 from vivavoce.store.browse.listing import LabelPage
 from vivavoce.store.labels import LabelPlace, now_label
-from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
 
@@ -49,7 +49,7 @@ def labels(
     limit: Limit = 50,
 ) -> Response:
     """List the labels of a run, oldest first."""
-    store: Store = request.app.state.store
+    store = store_of(request)
     stored_run = store.run(run)
     if grader:
         require_grader(grader, *store.gradings(stored_run.id))
@@ -70,7 +70,7 @@ def agreement(
     Where people differ and somebody decided, the decision is compared in place of their labels, unless an author is
     named.
     """
-    store: Store = request.app.state.store
+    store = store_of(request)
     scores = store.grading(store.run(run).id, grading)
     require_grader(grader, scores)
     pairs = store.labels.paired(scores, grader, author=author, turns=turns)
@@ -82,7 +82,7 @@ def agreement(
 def of_conversation(request: Request, run: RunName, sample: str, trial: Trial, target: Target = None) -> Response:
     """Return the labels of a conversation and of its turns, oldest first."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial))
-    return answer(request.app.state.store.labels.of(place.run_id, place.key))
+    return answer(store_of(request).labels.of(place.run_id, place.key))
 
 
 @router.put("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=Label)
@@ -98,7 +98,7 @@ def put(
 ) -> Response:
     """Label a conversation or a turn; this replaces the same person's earlier label there. No score changes."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
-    store: Store = request.app.state.store
+    store = store_of(request)
     label = now_label(place, body.verdict, body.note, blind=body.blind)
     store.labels.set(place.run_id, label, queue=body.queue)
     mine = (one for one in store.labels.of(place.run_id, place.key) if LabelPlace.of(place.run_id, one) == place)
@@ -117,4 +117,4 @@ def delete(
 ) -> Response:
     """Remove one's own label, and return it."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
-    return answer(request.app.state.store.labels.remove(place))
+    return answer(store_of(request).labels.remove(place))

@@ -14,8 +14,8 @@ from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 from vivavoce.store.labels import now_decision
-from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
 
@@ -37,7 +37,7 @@ def differing(
     grader: Annotated[str | None, Query(description="Only those about this grader.")] = None,
 ) -> Response:
     """Return the places where people say both pass and fail, with all labels there, and what was decided."""
-    store = _store(request)
+    store = store_of(request)
     stored_run = store.run(run)
     if grader:
         require_grader(grader, store.grading(stored_run.id))
@@ -58,7 +58,7 @@ def decide(
     """Decide where labels differ; this replaces an earlier decision, and no label."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
     decision = now_decision(place, body.verdict, body.note, blind=body.blind)
-    _store(request).decisions.set(place.run_id, decision)
+    store_of(request).decisions.set(place.run_id, decision)
     return answer(decision)
 
 
@@ -74,8 +74,4 @@ def remove(
 ) -> Response:
     """Take a decision back, and return it."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
-    return answer(_store(request).decisions.remove(place))
-
-
-def _store(request: Request) -> Store:
-    return request.app.state.store
+    return answer(store_of(request).decisions.remove(place))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -24,6 +23,7 @@ from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import FirstTurn, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import needs, user_of
 from vivavoce.store.labels import LabelPlace, now_decision
 from vivavoce.store.store import Store
@@ -48,7 +48,7 @@ class _Line:
 @router.get("/label/differing")
 def differing(request: Request, run: str, grader: str | None = None) -> Response:
     """List the places of a run where people differ, those without a decision first."""
-    store = _store(request)
+    store = store_of(request)
     stored_run = store.run(run)
     if grader:
         require_grader(grader, store.grading(stored_run.id))
@@ -75,7 +75,7 @@ def ask(
     first: FirstTurn = 1,
 ) -> Response:
     """Show a conversation, and what people say of it without their names, and ask for a decision."""
-    store, place = _store(request), _place(request, run, AttemptKey(sample, target, index_of(trial)), grader, turn)
+    store, place = store_of(request), _place(request, run, AttemptKey(sample, target, index_of(trial)), grader, turn)
     found = _differing(store, place)
     grading = store.grading(place.run_id)
     bare = Outcome(attempt=_outcome(store, grading, place.key).attempt, scores={})
@@ -111,7 +111,7 @@ def save(
     turn: str = "",
 ) -> Response:
     """Save a decision, and go to the next place without one; or take it back."""
-    store, place = _store(request), _place(request, run, AttemptKey(sample, target, index_of(trial)), grader, turn)
+    store, place = store_of(request), _place(request, run, AttemptKey(sample, target, index_of(trial)), grader, turn)
     if form.get("action") == "undo":
         store.decisions.remove(place)
         return RedirectResponse(_address(place), 303)
@@ -140,7 +140,7 @@ def _differing(store: Store, place: LabelPlace) -> DifferingLabels:
 
 
 def _place(request: Request, run: str, key: AttemptKey, grader: str, turn: str) -> LabelPlace:
-    run_id = _store(request).run(run).id
+    run_id = store_of(request).run(run).id
     return LabelPlace(run_id, key, index_of(turn) if turn else None, grader, user_of(request).name)
 
 
@@ -179,7 +179,3 @@ def _address(place: LabelPlace, first: int | None = None) -> str:
     turn = None if place.turn is None else to_number(place.turn)
     start = None if first is None else to_number(first)
     return decide_page(place.run_id, place.key, grader=place.grader, turn=turn, **{"from": start})
-
-
-def _store(request: Request) -> Store:
-    return cast("Store", request.app.state.store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -39,6 +39,7 @@ from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import FirstTurn, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.labels import LabelPlace, agreement_with, now_label
 from vivavoce.store.queues import AssignedQueue, PersonProgress
@@ -76,7 +77,7 @@ def choose(
     after: str | None = None,
 ) -> Response:
     """Offer runs and their graders; for a chosen pair, create a queue and go to its first conversation."""
-    store = _store(request)
+    store = store_of(request)
     if run is None or grader is None:
         return page("label_choice.html", _choices(request, run, after))
     scores = store.grading(store.run(run).id)
@@ -93,16 +94,16 @@ def choose(
 @router.get("/label/{queue}/end")
 def end(request: Request, queue: str) -> Response:
     """Show that everything in a queue is labelled, and the result."""
-    stored_queue = find_queue(_store(request), queue, user_of(request).name)
-    return page("label.html", _around(request, stored_queue, 0, labels_of_task(_store(request), stored_queue.task)))
+    stored_queue = find_queue(store_of(request), queue, user_of(request).name)
+    return page("label.html", _around(request, stored_queue, 0, labels_of_task(store_of(request), stored_queue.task)))
 
 
 @router.get("/label/{queue}/{place}")
 def item(request: Request, queue: str, place: int, first: FirstTurn = 1) -> Response:
     """Show one conversation of a queue and the question; a blind queue hides the score of the judge."""
     found, key = _at(request, queue, place)
-    labels = labels_of_task(_store(request), found.task)
-    outcome = _outcome(_store(request), found.task, key)
+    labels = labels_of_task(store_of(request), found.task)
+    outcome = _outcome(store_of(request), found.task, key)
     label = labels.get(key)
     hidden = found.task.blind and label is None
     bare = Outcome(attempt=outcome.attempt, scores={})
@@ -122,7 +123,7 @@ def item(request: Request, queue: str, place: int, first: FirstTurn = 1) -> Resp
 def save_label(request: Request, queue: str, place: int, form: Form) -> Response:
     """Save a label and go to the next conversation, or remove one and return to it."""
     found, key = _at(request, queue, place)
-    store, task = _store(request), found.task
+    store, task = store_of(request), found.task
     stands = LabelPlace(task.grading.run_id, key, None, task.grader, task.author)
     if form.get("action") == "undo":
         store.labels.remove(stands)
@@ -136,7 +137,7 @@ def save_label(request: Request, queue: str, place: int, form: Form) -> Response
 @router.post("/label")
 def save_label_beside(request: Request, form: Form) -> Response:
     """Save or remove a label on the page of a conversation, and return there."""
-    store = _store(request)
+    store = store_of(request)
     key = AttemptKey(form.get("sample", ""), form.get("target", ""), index_of(form.get("trial", "1")))
     turn = index_of(form["turn"]) if form.get("turn") else None
     stands = LabelPlace(store.run(form.get("run", "")).id, key, turn, form.get("grader", ""), user_of(request).name)
@@ -182,7 +183,7 @@ def parts_of_conversation(request: Request, run: Run, outcome: Outcome) -> list[
 
 def _labelling(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
     key, user = outcome.attempt.key, user_of(request)
-    labels = _store(request).labels.of(run.id, key)
+    labels = store_of(request).labels.of(run.id, key)
     return {
         "labels": human_labels(labels, outcome),
         "labelled": any(label.author == user.name for label in labels),
@@ -197,7 +198,7 @@ def _labelling(request: Request, run: Run, outcome: Outcome) -> dict[str, object
 
 
 def _choices(request: Request, run: str | None, after: str | None) -> dict[str, object]:
-    store, user = _store(request), user_of(request).name
+    store, user = store_of(request), user_of(request).name
     listed = store.browse.runs(after, SHOWN) if run is None else None
     ids = [one.id for one in listed.runs if one.grading] if listed else [store.grading(store.run(run or "").id).run_id]
     label_counts = store.labels.labelled(user)
@@ -241,7 +242,7 @@ def _around(request: Request, queue: LabelQueue, place: int, labels: dict[Attemp
     task = queue.task
     places = {key: at for at, key in enumerate(queue.items, 1)}
     show_agreement = bool(task.grader) and not (task.blind and place)  # it would tell the score of the item before
-    pairs = _store(request).labels.paired(task.grading, task.grader, author=task.author) if show_agreement else []
+    pairs = store_of(request).labels.paired(task.grading, task.grader, author=task.author) if show_agreement else []
 
     def link(label: Label) -> str | None:
         return label_item(queue.id, places[label.key]) if label.key in places else None
@@ -264,13 +265,13 @@ def _around(request: Request, queue: LabelQueue, place: int, labels: dict[Attemp
 
 def _labels_of_all(request: Request, task: LabelTask) -> list[Label]:
     """Return what everybody says of whole conversations for the grader of a queue."""
-    labels = _store(request).labels.all(task.grading.run_id, grader=task.grader)
+    labels = store_of(request).labels.all(task.grading.run_id, grader=task.grader)
     return [label for label in labels if label.turn is None]
 
 
 def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HumanLabel]:
     """Return the item that was labelled last: its place, address, and label next to the judge's score."""
-    outcome = _outcome(_store(request), queue.task, label.key)
+    outcome = _outcome(store_of(request), queue.task, label.key)
     return place, label_item(queue.id, place), human_label(label, outcome.scores.get(label.grader))
 
 
@@ -281,7 +282,7 @@ def _judge(outcome: Outcome, grader: str) -> ScoreNote | None:
 
 
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:
-    stored_queue = find_queue(_store(request), queue, user_of(request).name)
+    stored_queue = find_queue(store_of(request), queue, user_of(request).name)
     if not 1 <= place <= len(stored_queue.items):
         raise NotFound(
             "place", str(place), within="this queue", hint=f"; it has {len(stored_queue.items)} conversations"
@@ -305,7 +306,3 @@ def _label(place: LabelPlace, form: Mapping[str, str], *, blind: bool) -> Label:
 
 def _page_of(run_id: str, key: AttemptKey, first: int | None = None) -> str:
     return sample_page(run_id, key.sample_id, trial=key.trial, turn=first, target=key.target)
-
-
-def _store(request: Request) -> Store:
-    return cast("Store", request.app.state.store)

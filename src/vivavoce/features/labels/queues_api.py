@@ -11,9 +11,9 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.queues import AssignedQueue, QueuePlan, Selection
-from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
 
@@ -46,7 +46,7 @@ class QueueToAssign(BaseModel):
 @router.post("/label-queues", response_model=AssignedQueue, status_code=201)
 def assign(request: Request, body: QueueToAssign) -> Response:
     """Assign conversations of a run to people to label."""
-    store = _store(request)
+    store = store_of(request)
     grading = store.grading(store.run(body.run).id)
     if body.grader:
         require_grader(body.grader, grading)
@@ -60,14 +60,14 @@ def queues(
     person: Annotated[str | None, Query(description="Only those of this person.")] = None,
 ) -> Response:
     """Return the newest hundred queues with the progress of each person, newest first."""
-    store = _store(request)
+    store = store_of(request)
     return answer(store.queues.all(run_id=None if run is None else store.run(run).id, person=person))
 
 
 @router.get("/label-queues/{queue}", response_model=AssignedQueue)
 def queue(request: Request, queue: QueueId) -> Response:
     """Return a queue with the progress of each person."""
-    return answer(_store(request).queues.get(queue))
+    return answer(store_of(request).queues.get(queue))
 
 
 @router.get("/label-queues/{queue}/items", response_model=list[AttemptKey])
@@ -75,15 +75,11 @@ def items(
     request: Request, queue: QueueId, person: Annotated[str, Query(description="The name of a person.")]
 ) -> Response:
     """Return the conversations that somebody labels in a queue, in order."""
-    store = _store(request)
+    store = store_of(request)
     return answer(store.queues.items(store.queues.get(queue).id, person))
 
 
 @router.delete("/label-queues/{queue}", response_model=AssignedQueue)
 def remove(request: Request, queue: QueueId) -> Response:
     """Delete a queue, and return it; labels stay."""
-    return answer(_store(request).queues.delete(queue, user_of(request).name))
-
-
-def _store(request: Request) -> Store:
-    return request.app.state.store
+    return answer(store_of(request).queues.delete(queue, user_of(request).name))

@@ -16,9 +16,9 @@ from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import needs, user_of
 from vivavoce.store.queues import QueuePlan, Selection
-from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -26,7 +26,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/label/assign", dependencies=[needs("write")])
 def ask(request: Request, run: str, grader: Annotated[str, Query()] = "") -> Response:
     """Ask who labels what of a run."""
-    store = _store(request)
+    store = store_of(request)
     grading = store.grading(store.run(run).id)
     if grader:
         require_grader(grader, grading)
@@ -45,7 +45,7 @@ def ask(request: Request, run: str, grader: Annotated[str, Query()] = "") -> Res
 @router.post("/label/assign")
 def assign(request: Request, form: Form) -> Response:
     """Deal the conversations, and show the queue."""
-    store = _store(request)
+    store = store_of(request)
     grading = store.grading(store.run(form.get("run", "")).id)
     plan = QueuePlan(
         grader=form.get("grader", ""),
@@ -63,7 +63,7 @@ def assign(request: Request, form: Form) -> Response:
 @router.get("/label-queues/{queue}")
 def progress(request: Request, queue: str) -> Response:
     """Show how far each person of a queue is."""
-    store, user = _store(request), user_of(request)
+    store, user = store_of(request), user_of(request)
     found = store.queues.get(queue)
     mine = any(one.person == user.name for one in found.people)
     values: dict[str, object] = {
@@ -86,14 +86,14 @@ def change(request: Request, queue: str, form: Form) -> Response:
     """Delete a queue; labels stay."""
     if form.get("action") != "delete":
         raise UsageError("a queue can only be deleted")
-    _store(request).queues.delete(queue, user_of(request).name)
+    store_of(request).queues.delete(queue, user_of(request).name)
     return RedirectResponse("/label", 303)
 
 
 @router.get("/label/{queue}", dependencies=[needs("write")])
 def begin(request: Request, queue: str) -> Response:
     """Go to the next conversation that one has to label in a queue."""
-    user, store = user_of(request), _store(request)
+    user, store = user_of(request), store_of(request)
     stored_queue = find_queue(store, queue, user.name)
     return RedirectResponse(
         label_item(stored_queue.id, stored_queue.following(0, labels_of_task(store, stored_queue.task))), 303
@@ -110,7 +110,3 @@ def _selection(text: str) -> Selection:
     if text not in get_args(Selection):
         raise UsageError(f"the order of a queue is one of {', '.join(get_args(Selection))}")
     return cast("Selection", text)
-
-
-def _store(request: Request) -> Store:
-    return cast("Store", request.app.state.store)

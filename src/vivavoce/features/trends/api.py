@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.features.trends.trends import LIMIT, Trend, trend
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -24,4 +25,4 @@ def trends(
     limit: Annotated[int, Query(ge=1, le=500, description="How many runs, at most.")] = LIMIT,
 ) -> Response:
     """Return the means of a grader over the newest runs of a suite, or some others, and what changed between them."""
-    return answer(trend(request.app.state.store, suite, grader, target, first=first, last=last, limit=limit))
+    return answer(trend(store_of(request), suite, grader, target, first=first, last=last, limit=limit))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -14,6 +14,7 @@ from vivavoce.report.html.plots import Axis, Point, Spark, TrendPlot, letters, s
 from vivavoce.server.pages.links import Value, address, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.store.browse.series import Series
 from vivavoce.store.store import Store
 
@@ -77,7 +78,7 @@ def trends(
     after: str | None = None,
 ) -> Response:
     """Show the trend of a suite, or the list of suites."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     if not suite:
         return page("trend_suites.html", _suites(store, after))
     found = Trends(suite, store.series.of(suite, first=first, last=last, limit=limit))

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.features.watch.state import Bucket, Watched, WatchEntry, watched, watches
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -16,7 +17,7 @@ router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, res
 @router.get("/watches", response_model=list[WatchEntry])
 def all_watches(request: Request) -> Response:
     """List what watches production, the one that was heard of last first."""
-    return answer(watches(request.app.state.store))
+    return answer(watches(store_of(request)))
 
 
 @router.get("/watch", response_model=Watched)
@@ -26,4 +27,4 @@ def one_watch(
     per: Annotated[Bucket, Query(description="The last 48 hours, or the last 30 days in UTC.")] = "hour",
 ) -> Response:
     """Return what a watch saw, what it may use, and whether its gate holds; rates are of the judged conversations."""
-    return answer(watched(request.app.state.store, name, per))
+    return answer(watched(store_of(request), name, per))

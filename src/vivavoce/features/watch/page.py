@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
 
 from fastapi import APIRouter, Request, Response
 
@@ -13,7 +12,7 @@ from vivavoce.features.watch.state import Bucket, FailedTalk, alert_line, budget
 from vivavoce.server.pages.links import run_page, sample_page, watch_data, watch_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.store import Store
+from vivavoce.server.state import store_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -21,7 +20,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/watch")
 def watch(request: Request, name: str | None = None, per: Bucket = "hour") -> Response:
     """Show what a watch saw, of the one that was heard of last unless it is named."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     known = watches(store)
     if not known:
         return page("watch.html", {"section": "watch", "found": None})

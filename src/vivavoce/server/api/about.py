@@ -11,6 +11,7 @@ from vivavoce.metrics.factory import metrics as registered
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Health, MetricLine
+from vivavoce.server.state import store_of
 
 router = APIRouter(prefix="/api/v1", tags=["about"], route_class=StrictRoute, responses=ERRORS)
 
@@ -18,7 +19,7 @@ router = APIRouter(prefix="/api/v1", tags=["about"], route_class=StrictRoute, re
 @router.get("/health", response_model=Health)
 def health(request: Request) -> Response:
     """Check whether the server and its store work."""
-    request.app.state.store.runs(limit=1)
+    store_of(request).runs(limit=1)
     return answer(Health(version=version("vivavoce")))
 
 

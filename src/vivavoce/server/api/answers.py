@@ -13,8 +13,8 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from vivavoce.errors import NotFound
 from vivavoce.records.score import shorten
 from vivavoce.report.text import strict_json
-from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.replies import Problem
+from vivavoce.server.state import policy_of
 from vivavoce.server.statuses import INVALID, answered, code_of
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -47,7 +47,7 @@ def refused(
 
 def on_error(request: Request, error: Exception) -> Response:
     """Answer with the error; for a not-found error with the kind and name of the missing thing."""
-    policy: ServerPolicy = request.app.state.policy
+    policy = policy_of(request)
     found = answered(error)
     fields = {"what": error.what, "name": error.name} if isinstance(error, NotFound) else {}
     headers = None if found.wait is None else {"retry-after": str(found.wait)}

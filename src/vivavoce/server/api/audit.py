@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import needs
 from vivavoce.store.audit import AuditPage
 
@@ -16,4 +17,4 @@ router = APIRouter(prefix="/api/v1", tags=["audit"], route_class=StrictRoute, re
 @router.get("/audit", response_model=AuditPage, dependencies=[needs("admin")])
 def audit(request: Request, after: After = None, limit: Limit = 50) -> Response:
     """List who changed what, newest first: labels, deletions and tokens. Requires the role admin."""
-    return answer(request.app.state.store.audit.entries(after, limit))
+    return answer(store_of(request).audit.entries(after, limit))

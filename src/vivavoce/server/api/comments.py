@@ -13,9 +13,9 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit, RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Problem
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.listing import CommentPage
-from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["comments"], route_class=StrictRoute, responses=ERRORS)
 
@@ -42,7 +42,7 @@ class CommentChange(BaseModel):
 @router.get("/runs/{run}/comments", response_model=CommentPage)
 def comments(request: Request, run: RunName, after: After = None, limit: Limit = 50) -> Response:
     """List the comments on conversations of a run, oldest first."""
-    store = _store(request)
+    store = store_of(request)
     return answer(store.comments.page(store.run(run).id, after=after, limit=limit))
 
 
@@ -50,7 +50,7 @@ def comments(request: Request, run: RunName, after: After = None, limit: Limit =
 def of_conversation(request: Request, run: RunName, sample: str, trial: Trial, target: Target = None) -> Response:
     """Return the comments on a conversation and its turns, oldest first."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial))
-    return answer(_store(request).comments.of(place.run_id, place.key))
+    return answer(store_of(request).comments.of(place.run_id, place.key))
 
 
 @router.post("/runs/{run}/samples/{sample:path}/{trial}/comments", response_model=Comment, status_code=201)
@@ -65,22 +65,18 @@ def add(
 ) -> Response:
     """Comment on a conversation, or on a turn of it."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial), turn)
-    return answer(_store(request).comments.add(place.run_id, place.key, turn, place.author, body.text), 201)
+    return answer(store_of(request).comments.add(place.run_id, place.key, turn, place.author, body.text), 201)
 
 
 @router.put("/runs/{run}/comments/{comment}", response_model=Comment)
 def resolve(request: Request, run: RunName, comment: CommentId, body: CommentChange) -> Response:
     """Mark a comment as resolved, or as open again."""
-    store = _store(request)
+    store = store_of(request)
     return answer(store.comments.resolve(store.run(run).id, comment, user_of(request).name, resolved=body.resolved))
 
 
 @router.delete("/runs/{run}/comments/{comment}", response_model=Comment, responses=_FORBIDDEN)
 def remove(request: Request, run: RunName, comment: CommentId) -> Response:
     """Remove one's own comment, and return it; those of others need the role admin."""
-    store, user = _store(request), user_of(request)
+    store, user = store_of(request), user_of(request)
     return answer(store.comments.remove(store.run(run).id, comment, user.name, anyones=user.may("admin")))
-
-
-def _store(request: Request) -> Store:
-    return request.app.state.store

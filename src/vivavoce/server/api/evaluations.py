@@ -22,6 +22,7 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.process_route import ProcessRoute
 from vivavoce.server.replies import Evaluated, StoredEvaluation
 from vivavoce.server.requested_metrics import Metrics, as_named, check_metrics
+from vivavoce.server.state import policy_of, store_of
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 from vivavoce.suites.document import literals
@@ -100,7 +101,7 @@ class Stored(NamedTuple):
 async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
     check_metrics(body.metrics)
-    judge = request.app.state.policy.judge(body.judge)
+    judge = policy_of(request).judge(body.judge)
     with without_files():
         known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
         report = await evaluate_input(known, as_named(body.metrics), judge, close=True)
@@ -117,8 +118,8 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
         raise NotFound("run", run)
     name = f"{run}/{sample if body.trial is None else conversation_name(sample, body.trial)}"
     check_metrics(body.metrics)
-    judge = request.app.state.policy.judge(body.judge)
-    stored = await _measure(request.app.state.store, name, body, judge)
+    judge = policy_of(request).judge(body.judge)
+    stored = await _measure(store_of(request), name, body, judge)
     return _answer(stored.report, grading=stored.grading, left_out=stored.left_out)
 
 

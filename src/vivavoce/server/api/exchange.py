@@ -11,6 +11,7 @@ from vivavoce.records.replies import JudgeExchange
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName, Trial, graded_run, outcome_of
 from vivavoce.server.process_route import ProcessRoute
+from vivavoce.server.state import policy_of, store_of
 from vivavoce.suites.judge_requests import prove_judge_exchange
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=ProcessRoute, responses=ERRORS)
@@ -32,6 +33,6 @@ async def exchange(
     outcome = outcome_of(request, record, scores, sample, trial, target)
     if turn is not None and turn >= len(outcome.attempt.trajectory.turns):
         raise NotFound("turn", str(turn), within="this conversation")
-    exchange_record = await prove_judge_exchange(request.app.state.store, record, scores, outcome, grader)
-    shown = exchange_record.model_copy(update={"missing": request.app.state.policy.shown(exchange_record.missing)})
+    exchange_record = await prove_judge_exchange(store_of(request), record, scores, outcome, grader)
+    shown = exchange_record.model_copy(update={"missing": policy_of(request).shown(exchange_record.missing)})
     return answer(shown if turn is None else shown.about(turn))

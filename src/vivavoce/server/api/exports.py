@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any, TextIO, cast
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -27,8 +27,8 @@ from vivavoce.report.export import Exporter, export, file_formats, plugin_export
 from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.fair_share import FairShare
 from vivavoce.server.monitoring import log
+from vivavoce.server.state import server_of, store_of
 from vivavoce.server.text_stream import TextStream
 from vivavoce.server.traffic import until_sent
 from vivavoce.server.users import user_of
@@ -109,15 +109,15 @@ async def export_run(
     grading: GradingName = None,
 ) -> Response:
     """Return a graded run as a file, sent while it is written; a Parquet file is complete before the first byte."""
-    store: Store = request.app.state.store
-    places: FairShare = request.app.state.exports
+    store = store_of(request)
+    places = server_of(request).exports
     found, scores = await to_thread.run_sync(partial(_find_grading, store, run, grading))
     exporter = None if to in KINDS else plugin_exporter(to)
     kind, ending = (exporter.content_type, exporter.extension) if isinstance(exporter, Exporter) else KINDS[to]
     name = _file_name(found) + ending
     await until_sent(request).enter_async_context(places.take(user_of(request)))
     if to == "parquet":
-        threads: CapacityLimiter = request.app.state.export_threads
+        threads = server_of(request).export_threads
         file = await to_thread.run_sync(partial(_file, store, found, scores, to), limiter=threads)
         return FileAnswer(file, name, kind)
 

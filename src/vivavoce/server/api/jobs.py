@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, cast
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Body, Header, HTTPException, Query, Request, Response
@@ -14,12 +14,10 @@ from sse_starlette import EventSourceResponse
 
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.fair_share import FairShare
 from vivavoce.server.job_record import EventFrame, JobRecord
 from vivavoce.server.job_requests import JobRequest
-from vivavoce.server.jobs import Jobs
-from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.replies import JobPage, Problem
+from vivavoce.server.state import server_of
 from vivavoce.server.traffic import until_sent
 from vivavoce.server.users import user_of
 
@@ -46,8 +44,8 @@ async def submit(
     ] = None,
 ) -> Response:
     """Start a job; `Location` is its address."""
-    processes: RequestProcesses = request.app.state.processes
-    submit = partial(_jobs(request).submit, body, idempotency_key, user_of(request).id)
+    processes = server_of(request).processes
+    submit = partial(server_of(request).jobs.submit, body, idempotency_key, user_of(request).id)
     record = await processes.run(request, submit)
     return answer(record, 202, {"location": f"/api/v1/jobs/{record.id}"})
 
@@ -55,7 +53,7 @@ async def submit(
 @router.get("/jobs", response_model=JobPage)
 def jobs(request: Request, after: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> Response:
     """List jobs, newest first."""
-    found = _jobs(request).list(after, limit + 1)
+    found = server_of(request).jobs.list(after, limit + 1)
     following = found[limit - 1].id if len(found) > limit else None
     return answer(JobPage(jobs=found[:limit], next=following))
 
@@ -63,13 +61,13 @@ def jobs(request: Request, after: str | None = None, limit: Annotated[int, Query
 @router.get("/jobs/{job}", response_model=JobRecord)
 def job(request: Request, job: str) -> Response:
     """Return a job."""
-    return answer(_jobs(request).get(job).record)
+    return answer(server_of(request).jobs.get(job).record)
 
 
 @router.delete("/jobs/{job}", status_code=202, response_model=JobRecord)
 def cancel(request: Request, job: str) -> Response:
     """Stop a job after the conversations in progress; a second request stops these, too."""
-    return answer(_jobs(request).cancel(job), 202)
+    return answer(server_of(request).jobs.cancel(job), 202)
 
 
 @router.get(
@@ -90,14 +88,14 @@ async def events(
     """Stream the past and future events of a job until it is over."""
     last = last_event_id or ""
     seen = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else after
-    user, streams = user_of(request), cast("FairShare", request.app.state.streams)
+    user, streams = user_of(request), server_of(request).streams
     if not streams.is_free(user):
         why = f"{user.name} follows {streams.used_by(user)} jobs at a time; try again when one of these streams is over"
         raise HTTPException(429, why, {"retry-after": "10"})
     await until_sent(request).enter_async_context(streams.take(user))
-    await to_thread.run_sync(_jobs(request).get, job)
-    replays = cast("FairShare", request.app.state.replays)
-    stream = _stream(_jobs(request).follow(job, seen, lambda: replays.take(user)))
+    await to_thread.run_sync(server_of(request).jobs.get, job)
+    replays = server_of(request).replays
+    stream = _stream(server_of(request).jobs.follow(job, seen, lambda: replays.take(user)))
     return EventSourceResponse(stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"})
 
 
@@ -116,7 +114,3 @@ async def _stream(events: AsyncGenerator[list[EventFrame]]) -> AsyncIterator[byt
                     await asyncio.sleep(0)
             if part:
                 yield b"".join(part)
-
-
-def _jobs(request: Request) -> Jobs:
-    return request.app.state.jobs

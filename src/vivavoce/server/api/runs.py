@@ -16,12 +16,12 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.server.requested_metrics import check_grader, check_graders
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import ListedVerdict, RunFilter, parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.labels import LabelPlace
 from vivavoce.store.runs.naming import no_conversation
-from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -67,16 +67,16 @@ def runs(request: Request, wanted: Annotated[WantedRuns, Query()]) -> Response:
         "until": wanted.until,
         "text": wanted.text,
     }
-    return answer(_store(request).browse.runs(wanted.after, wanted.limit, before=wanted.before, **which))
+    return answer(store_of(request).browse.runs(wanted.after, wanted.limit, before=wanted.before, **which))
 
 
 @router.get("/runs/{run}", response_model=RunReport)
 def run(request: Request, run: RunName, grading: GradingName = None) -> Response:
     """Return a run with its summary."""
     record, scores = graded_run(request, run, grading)
-    summary = GradedRun(_store(request), record, scores).summary()
+    summary = GradedRun(store_of(request), record, scores).summary()
     short = scores.model_copy(update={"summary": None})
-    errors = _store(request).browse.errors_alike(scores.id).groups
+    errors = store_of(request).browse.errors_alike(scores.id).groups
     said = finding(summary, scores)
     return answer({"run": record, "grading": short, "summary": summary, "finding": said, "errors": errors})
 
@@ -84,7 +84,7 @@ def run(request: Request, run: RunName, grading: GradingName = None) -> Response
 @router.get("/runs/{run}/gradings", response_model=list[Grading])
 def gradings(request: Request, run: RunName) -> Response:
     """Return the gradings of a run, oldest first."""
-    store = _store(request)
+    store = store_of(request)
     return answer(store.gradings(store.run(run).id))
 
 
@@ -107,7 +107,7 @@ def samples(
 ) -> Response:
     """List the samples of a run with their scores, without messages."""
     scores = graded_run(request, run, grading)[1]
-    store, terms = _store(request), parse_filter(filter)
+    store, terms = store_of(request), parse_filter(filter)
     check_graders(scores, terms, sort)
     page = store.browse.samples(scores.id, terms, sort=sort, after=after, before=before, limit=limit)
     matches = store.browse.count_samples(scores.id, terms) if after is None and before is None else None
@@ -120,8 +120,8 @@ def errors(
 ) -> Response:
     """List the samples of a run with an error, each with its error."""
     scores, terms = graded_run(request, run, grading)[1], parse_filter("state:error")
-    page = _store(request).browse.samples(scores.id, terms, after=after, limit=limit)
-    matches = _store(request).browse.count_samples(scores.id, terms) if after is None else None
+    page = store_of(request).browse.samples(scores.id, terms, after=after, limit=limit)
+    matches = store_of(request).browse.count_samples(scores.id, terms) if after is None else None
     return answer(CountedSamples(**dict(page), matches=matches))
 
 
@@ -139,7 +139,7 @@ def scores(
     scores = graded_run(request, run, grading)[1]
     if grader is not None:
         check_grader(grader, scores)
-    return answer(_store(request).browse.scores(scores, grader=grader, state=state, after=after, limit=limit))
+    return answer(store_of(request).browse.scores(scores, grader=grader, state=state, after=after, limit=limit))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/turns", response_model=TurnPage)
@@ -155,7 +155,7 @@ def turns(
 ) -> Response:
     """List the turns of one conversation, each with its scores."""
     scores = graded_run(request, run, grading)[1]
-    page = _store(request).browse.turns(scores, sample, trial, target=target, after=after, limit=limit)
+    page = store_of(request).browse.turns(scores, sample, trial, target=target, after=after, limit=limit)
     return answer(page.model_dump(exclude_unset=True))
 
 
@@ -180,7 +180,7 @@ def outcome_of(request: Request, run: Run, grading: Grading, sample: str, trial:
         NotFound: the run has no such conversation.
     """
     there: list[AttemptKey] = []
-    for outcome in _store(request).outcomes(grading.id, sample_id=sample):
+    for outcome in store_of(request).outcomes(grading.id, sample_id=sample):
         there.append(outcome.attempt.key)
         if there[-1].trial == trial and target in (None, there[-1].target):
             return outcome
@@ -189,18 +189,14 @@ def outcome_of(request: Request, run: Run, grading: Grading, sample: str, trial:
 
 def graded_run(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
     """Return a run and one of its sets of scores, by default the newest complete one."""
-    store = _store(request)
+    store = store_of(request)
     record = store.run(run)
     return record, store.grading(record.id, grading)
 
 
-def _store(request: Request) -> Store:
-    return request.app.state.store
-
-
 def place_of(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
     """Return the place of what the user adds; without a target in the request, the run must have only one."""
-    store: Store = request.app.state.store
+    store = store_of(request)
     record = store.run(run)
     if not key.target:
         same = [

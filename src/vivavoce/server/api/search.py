@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -10,10 +10,10 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import SearchPage, search_hit
+from vivavoce.server.state import store_of
 from vivavoce.store.browse.filter import encode_cursor, read_place
 from vivavoce.store.search.query import OPERATORS, parse_query
 from vivavoce.store.search.search import Kind
-from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -43,7 +43,7 @@ def search(
     limit: Limit = 50,
 ) -> Response:
     """Find words in messages and in reasons, newest first, and the comments and runs that have them."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     before: int | None = None if after is None else read_place(after, int)[0]
     within = None if run is None else store.run(run).id
     query = parse_query(text)

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Problem
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
-from vivavoce.store.store import Store
 from vivavoce.store.views import View
 
 router = APIRouter(prefix="/api/v1", tags=["views"], route_class=StrictRoute, responses=ERRORS)
@@ -32,13 +32,13 @@ class ViewToSave(BaseModel):
 @router.get("/views", response_model=list[View])
 def views(request: Request) -> Response:
     """Return one's own views and those that others share."""
-    return answer(_store(request).views.all(user_of(request).name))
+    return answer(store_of(request).views.all(user_of(request).name))
 
 
 @router.post("/views", response_model=View, status_code=201)
 def save(request: Request, body: ViewToSave) -> Response:
     """Keep a page under a name, in place of one's earlier view of that name."""
-    made = _store(request).views.save(user_of(request).name, body.name, body.path, shared=body.shared)
+    made = store_of(request).views.save(user_of(request).name, body.name, body.path, shared=body.shared)
     return answer(made, 201)
 
 
@@ -48,8 +48,4 @@ def remove(
 ) -> Response:
     """Remove one's own view, and return it; those of others need the role admin."""
     user = user_of(request)
-    return answer(_store(request).views.remove(view, user.name, anyones=user.may("admin")))
-
-
-def _store(request: Request) -> Store:
-    return request.app.state.store
+    return answer(store_of(request).views.remove(view, user.name, anyones=user.may("admin")))

@@ -13,7 +13,7 @@ from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import ProcessPageRoute
-from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.state import policy_of
 from vivavoce.server.statuses import answered
 
 router = APIRouter(route_class=ProcessPageRoute, include_in_schema=False)
@@ -25,7 +25,7 @@ PLACE = "captured.jsonl"
 @router.post("/capture")
 async def capture(request: Request, form: Form) -> Response:
     """Show the row of a conversation, and add it to a file if the form names one."""
-    policy: ServerPolicy = request.app.state.policy
+    policy = policy_of(request)
     key = AttemptKey(form.get("sample", ""), form.get("target", ""), index_of(form.get("trial", "1")))
     run = form.get("run", "")
     found = captured_row(request, run, key)

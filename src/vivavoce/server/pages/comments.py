@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -18,8 +17,8 @@ from vivavoce.report.html.conversation import CommentShown, Place, shown_comment
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import comment_page, comments_page, sample_page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
-from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -40,7 +39,7 @@ class CommentSection:
 def comment_section(request: Request, run: Run, outcome: Outcome, place_of: Place) -> CommentSection:
     """Return the comments on a conversation and its turns, and the addresses of their forms."""
     key, user = outcome.attempt.key, user_of(request)
-    found = _store(request).comments.of(run.id, key)
+    found = store_of(request).comments.of(run.id, key)
     turns = len(outcome.attempt.trajectory.turns)
     return CommentSection(
         comments=shown_comments(found, turns, place_of, user.name, removes_all=user.may("admin")),
@@ -62,7 +61,7 @@ def add(
     turn: str = "",
 ) -> Response:
     """Save a comment on the page of a conversation, and return there."""
-    store, key = _store(request), AttemptKey(sample, target, index_of(trial))
+    store, key = store_of(request), AttemptKey(sample, target, index_of(trial))
     text = comment_text(form.get("text", ""))
     stored_run = store.run(run)
     added = store.comments.add(stored_run.id, key, index_of(turn) if turn else None, user_of(request).name, text)
@@ -72,7 +71,7 @@ def add(
 @router.post("/comments/{run}/{number}")
 def change(request: Request, form: Form, run: str, number: int) -> Response:
     """Resolve, reopen or remove a comment, and return to its conversation."""
-    store, user = _store(request), user_of(request)
+    store, user = store_of(request), user_of(request)
     stored_run = store.run(run)
     match form.get("action"):
         case "remove":
@@ -101,7 +100,3 @@ def _back(run_id: str, comment: Comment, anchor: str) -> Response:
     turn = comment.turn or None
     address = sample_page(run_id, comment.sample_id, trial=comment.trial, turn=turn, target=comment.target)
     return RedirectResponse(f"{address}#{anchor}", 303)
-
-
-def _store(request: Request) -> Store:
-    return cast("Store", request.app.state.store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.exceptions import HTTPException
@@ -19,6 +19,7 @@ from vivavoce.report.html.transcript import ContentPlace, Showing
 from vivavoce.report.transcript import words_of
 from vivavoce.server.pages.links import TrialNumber, exchange_page, message_content
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
@@ -56,7 +57,7 @@ def content(
     within: Annotated[Within, Depends()],
 ) -> Response:
     """Return a part of a message as it is stored; without a part its text, without a message that of its turn."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     key = AttemptKey(sample, target, to_index(trial))
     index = None if turn is None else to_index(turn)
     messages = _messages(store, store.run(run).id, key, index)

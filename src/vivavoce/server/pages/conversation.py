@@ -20,6 +20,7 @@ from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.requested_metrics import check_graders
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.browse import Around
 from vivavoce.store.browse.filter import Has, Term, parse_filter
@@ -78,7 +79,7 @@ def conversation(
     and `find` are words of which the turns are listed.
     """
     listed = _Listed(request.query_params.get("filter", "").strip(), request.query_params.get("sort") or None)
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     stored_run = store.run(run)
     scores = store.grading(stored_run.id, grading)
     sample, in_name = store.named_conversation(stored_run.id, sample if named is None else named)

@@ -10,9 +10,9 @@ from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import needs, user_of
 from vivavoce.store.runs.claim import Claimed
-from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -20,7 +20,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/runs/{run}/delete", dependencies=[needs("admin")])
 def confirm(request: Request, run: str) -> Response:
     """Ask for confirmation, and say what is deleted with the run."""
-    store: Store = request.app.state.store
+    store = store_of(request)
     stored_run = store.run(run)
     values: dict[str, object] = {
         "section": "runs",
@@ -38,7 +38,7 @@ def deleted(request: Request, run: str, form: Form) -> Response:
     """Delete a run; it needs the exact id, so that no other run is deleted by mistake."""
     del form
     try:
-        request.app.state.store.maintenance.delete_run(run, user_of(request).name)
+        store_of(request).maintenance.delete_run(run, user_of(request).name)
     except Claimed as error:
         raise HTTPException(409, safe(str(error))) from error
     return RedirectResponse(run_list(), 303)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
@@ -24,8 +24,8 @@ from vivavoce.server.pages.links import (
 )
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import ProcessPageRoute
+from vivavoce.server.state import policy_of, store_of
 from vivavoce.store.runs.naming import no_conversation
-from vivavoce.store.store import Store
 from vivavoce.suites.judge_requests import prove_judge_exchange
 
 router = APIRouter(route_class=ProcessPageRoute, include_in_schema=False)
@@ -127,7 +127,7 @@ async def text_of(
 
 
 async def _load_exchange(request: Request, chosen: Chosen) -> _ShownExchange:
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     run = store.run(chosen.run)
     grading, trial = store.grading(run.id, chosen.grading), to_index(chosen.trial)
     outcomes = list(store.outcomes(grading.id, sample_id=chosen.sample))
@@ -135,7 +135,7 @@ async def _load_exchange(request: Request, chosen: Chosen) -> _ShownExchange:
         key = outcome.attempt.key
         if key.trial == trial and chosen.target in (None, key.target):
             made = await prove_judge_exchange(store, run, grading, outcome, chosen.grader)
-            made = made.model_copy(update={"missing": request.app.state.policy.shown(made.missing)})
+            made = made.model_copy(update={"missing": policy_of(request).shown(made.missing)})
             turn = None if chosen.turn is None else to_index(chosen.turn)
             return _ShownExchange(
                 run, grading, outcome, chosen.grader, turn, made if turn is None else made.about(turn)

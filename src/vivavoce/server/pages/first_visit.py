@@ -12,12 +12,12 @@ from vivavoce.errors import UsageError
 from vivavoce.extensions import first_answer
 from vivavoce.server.demo import Release
 from vivavoce.server.job_requests import DemoJob
-from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.jobs import Row
 from vivavoce.server.pages.links import demo_page, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import server_of
 from vivavoce.server.users import user_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -43,7 +43,7 @@ def begin(request: Request, form: Form) -> Response:
     key = form.get("key", "")
     if not key:
         raise UsageError("this form has no key; reload the first page and submit the form again")
-    jobs: Jobs = request.app.state.jobs
+    jobs = server_of(request).jobs
     user = user_of(request).id
     older, newer = (
         jobs.submit(DemoJob(release=release), f"demo-{key}-{release}", user).id for release in get_args(Release)
@@ -54,7 +54,7 @@ def begin(request: Request, form: Form) -> Response:
 @router.get("/demo/{older}/{newer}")
 def follow(request: Request, older: str, newer: str) -> Response:
     """Show how far the demo is; once both runs are finished, lead to their comparison."""
-    jobs: Jobs = request.app.state.jobs
+    jobs = server_of(request).jobs
     records = [jobs.get(older).record, jobs.get(newer).record]
     if all(record.status == "finished" for record in records):
         first, second = (record.run or "" for record in records)

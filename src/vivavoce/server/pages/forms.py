@@ -17,6 +17,7 @@ from fastapi import Depends, HTTPException, Request
 
 from vivavoce.errors import UsageError
 from vivavoce.records.score import to_index
+from vivavoce.server.state import request_state
 from vivavoce.server.users import user_of
 
 KEY = "form_key"
@@ -42,7 +43,7 @@ def form_key(request: Request) -> str:
 def _key(request: Request, salt: str) -> str:
     user = user_of(request)
     who = f"{salt}\0{user.id}\0{user.name}".encode("utf-8", "surrogatepass")
-    return salt + hmac.new(request.app.state.secret, who, hashlib.sha256).hexdigest()
+    return salt + hmac.new(request_state(request).secret, who, hashlib.sha256).hexdigest()
 
 
 async def _check_form(request: Request) -> Mapping[str, str]:

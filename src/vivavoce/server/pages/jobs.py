@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import cast
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
@@ -23,7 +22,7 @@ from vivavoce.server.pages.links import job_data, job_list, job_page, new_job_pa
 from vivavoce.server.pages.live import PLACES, SPEAKERS, conversations
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.server.process_route import RequestProcesses
+from vivavoce.server.state import server_of, store_of
 from vivavoce.server.users import user_of
 from vivavoce.store.jobs import JobStatus, Kind
 from vivavoce.store.store import Store
@@ -84,7 +83,7 @@ class Row:
 @router.get("/jobs")
 def jobs(request: Request, after: str | None = None) -> Response:
     """Show the jobs of all servers of the store, newest first."""
-    work = _jobs(request)
+    work = server_of(request).jobs
     found = work.list(after, SHOWN + 1)
     rows = [_row(work, record) for record in found[:SHOWN]]
     values = {
@@ -103,7 +102,7 @@ def jobs(request: Request, after: str | None = None) -> Response:
 @router.get("/jobs/{job}")
 def job(request: Request, job: str) -> Response:
     """Show one job: its current conversations and its results."""
-    work = _jobs(request)
+    work = server_of(request).jobs
     found = work.get(job)
     news = found.since(0)
     record = found.record
@@ -127,14 +126,14 @@ def job(request: Request, job: str) -> Response:
 def cancel(request: Request, job: str, form: Form) -> Response:
     """Stop a job after the conversations in progress; a second request stops these, too."""
     del form
-    return RedirectResponse(job_page(_jobs(request).cancel(job).id), 303)
+    return RedirectResponse(job_page(server_of(request).jobs.cancel(job).id), 303)
 
 
 @router.post("/jobs/{job}/resume")
 async def resume(request: Request, job: str, form: Form) -> Response:
     """Start a job that resumes another one."""
     del form
-    work, user = _jobs(request), user_of(request)
+    work, user = server_of(request).jobs, user_of(request)
 
     def submit() -> JobRecord:
         run = work.get(job).record.run
@@ -142,7 +141,7 @@ async def resume(request: Request, job: str, form: Form) -> Response:
             raise UsageError(f"job '{job}' has started no run, so there is nothing to resume")
         return work.submit(ResumeJob(resume=run), user=user.id)
 
-    processes: RequestProcesses = request.app.state.processes
+    processes = server_of(request).processes
     return RedirectResponse(job_page((await processes.run(request, submit)).id), 303)
 
 
@@ -152,12 +151,12 @@ def _row(work: Jobs, record: JobRecord) -> Row:
 
 def _scores(request: Request, job: Job | DistantJob) -> dict[str, object]:
     """Return the scores so far; none if nothing is graded yet or the run has been deleted."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     stored_run = _find_run(store, job.record)
     if stored_run is None:
         return {"run": None, "metrics": [], "scale": None, "led": job.record.kind == "test", "awaited": []}
     run, grading = stored_run
-    summary = request.app.state.live_summary.summary(GradedRun(store, run, grading))
+    summary = server_of(request).live_summary.summary(GradedRun(store, run, grading))
     gates = gates_of(grading)
     scale = scale_of(summary, gates)
     lines = metrics(summary, scale, gates, provisional=not job.record.over)
@@ -177,7 +176,3 @@ def _find_run(store: Store, record: JobRecord) -> tuple[Run, Grading] | None:
 def _writing(request: Request) -> dict[str, object]:
     """Return the values for forms, and whether the user may see them."""
     return {"form_key": form_key(request), "may_write": user_of(request).may("write")}
-
-
-def _jobs(request: Request) -> Jobs:
-    return request.app.state.jobs

@@ -9,8 +9,8 @@ from vivavoce.records.label import remarks_of
 from vivavoce.server.pages.forms import Form
 from vivavoce.server.pages.links import run_page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
-from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -18,7 +18,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.post("/runs/{run}/remarks")
 def remark(request: Request, run: str, form: Form) -> Response:
     """Change what the form names; tags are separated by commas."""
-    store: Store = request.app.state.store
+    store = store_of(request)
     given: dict[str, object] = {name: form[name] for name in ("title", "notes") if name in form}
     if "tags" in form:
         given["tags"] = form["tags"].split(",")

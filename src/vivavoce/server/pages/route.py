@@ -14,6 +14,7 @@ from vivavoce.safe_text import safe
 from vivavoce.server.access import Handler, reading_once
 from vivavoce.server.pages.page import page
 from vivavoce.server.process_route import in_process
+from vivavoce.server.state import policy_of
 from vivavoce.server.statuses import INVALID, answered
 from vivavoce.server.turns import in_turn
 
@@ -49,7 +50,7 @@ def _with_error_pages(handle: Handler) -> Handler:
             wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
             return _problem("Invalid address", wrong, INVALID.status)
         except (UsageError, StoreError, GraderFault) as error:  # a GraderFault is the end of the time of a request
-            found, why = answered(error), request.app.state.policy.shown(_sentences(error))
+            found, why = answered(error), policy_of(request).shown(_sentences(error))
             return _problem(TITLES.get(found.code, "Invalid request"), why, found.status)
 
     return respond

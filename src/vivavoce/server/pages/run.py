@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,6 +25,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
 from vivavoce.server.requested_metrics import check_graders
+from vivavoce.server.state import server_of, store_of
 from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import parse_filter
@@ -61,13 +62,13 @@ class Asked(BaseModel):
 @router.get("/runs/{run}")
 def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Response:
     """Show one run."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     stored_run = store.run(run)
     sets = store.gradings(stored_run.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": stored_run})
     scores = store.grading(stored_run.id, asked.grading)
-    summary = request.app.state.live_summary.summary(GradedRun(store, stored_run, scores))
+    summary = server_of(request).live_summary.summary(GradedRun(store, stored_run, scores))
     place = Place(asked.after, asked.before, asked.n)
     of_plugins = {name: text for name in answers("run_list_parameters") if (text := request.query_params.get(name))}
     listing = Listing(asked.filter.strip(), asked.sort, tuple(asked.columns), of_plugins, place)
@@ -78,7 +79,7 @@ def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Respons
     form = {"form_key": form_key(request) if user.may("write") else None}
     drawings = _histograms(view, summary, known, asked=asked.histograms)
     live = {"histograms_link": f"{run_page(stored_run.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
-    live |= {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, stored_run)}
+    live |= {"menu": views_menu(request), "job_link": job_link(server_of(request).jobs, stored_run)}
     samples = _load_samples(view)
     table = {"by_target": by_target(GradedRun(store, stored_run, view.grading), summary, view.conversation)}
     parts = list(answers_of(PagePart, "run_list_parts", view=view, readable=not samples.problem))

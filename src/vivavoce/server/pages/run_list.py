@@ -21,6 +21,7 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
+from vivavoce.server.state import store_of
 from vivavoce.store.browse.filter import ListedVerdict, RunFilter
 from vivavoce.store.browse.listing import Headline, RunEntry
 from vivavoce.store.store import Store
@@ -74,7 +75,7 @@ class Wanted(BaseModel):
 @router.get("/")
 def runs(request: Request, wanted: Annotated[Wanted, Query()]) -> Response:
     """Show the runs of the store, newest first."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     query = wanted.query()
     listed = store.browse.runs(wanted.after, SHOWN, before=wanted.before, **_which(query))
     suites = store.browse.suites()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -16,6 +15,7 @@ from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page, search_data, search_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.store.browse.filter import encode_cursor, read_place
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.search.query import AFTER, BEFORE, OPERATORS, ROLES, STATES, Query, marked, parse_query, quoted
@@ -76,7 +76,7 @@ def search(request: Request, q: str = "", kind: str | None = None, after: str | 
     if not text:
         return page("search.html", values)
     try:
-        groups = _search_groups(cast("Store", request.app.state.store), parse_query(text), text, chosen, before)
+        groups = _search_groups(store_of(request), parse_query(text), text, chosen, before)
     except UsageError as error:
         return page("search.html", {**values, "problem": safe(str(error))}, 422)
     return page("search.html", {**values, **groups})
@@ -85,7 +85,7 @@ def search(request: Request, q: str = "", kind: str | None = None, after: str | 
 @router.get("/search/names")
 def names(request: Request) -> Response:
     """Return what completes a query and fills the palette: operators with their values, and the newest runs."""
-    store = cast("Store", request.app.state.store)
+    store = store_of(request)
     known = store.searcher.vocabulary()
     values = {
         "run": ["latest", *known.runs],

@@ -8,11 +8,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from vivavoce.server.authenticator import SIGN_IN, SIGN_OUT, Authenticator, too_many
+from vivavoce.server.authenticator import SIGN_IN, SIGN_OUT, too_many
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import webhook_list
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import server_of
 from vivavoce.server.users import MAY, user_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -27,7 +28,7 @@ def sign_in(request: Request, next: str = "/") -> Response:  # noqa: A002 - it i
 @router.post(SIGN_IN)
 async def signed_in(request: Request, form: Form) -> Response:
     """Accept a token and continue to the requested page."""
-    authenticator: Authenticator = request.app.state.authenticator
+    authenticator = server_of(request).authenticator
     token, next_page = form.get("token", "").strip(), local(form.get("next", "/"))
     at = authenticator.asker(request.scope, request.headers)
     if await authenticator.user(token, at) is None:
@@ -42,7 +43,7 @@ async def signed_in(request: Request, form: Form) -> Response:
 async def signed_out(request: Request, form: Form) -> Response:
     """End the session; the token stays valid until it is revoked."""
     del form
-    authenticator: Authenticator = request.app.state.authenticator
+    authenticator = server_of(request).authenticator
     answer = RedirectResponse(SIGN_IN, 303)
     answer.headers["set-cookie"] = await authenticator.end_session(request.headers)
     return answer
@@ -61,7 +62,7 @@ def _page(request: Request, next_page: str, *, wrong: bool = False) -> Response:
     user = user_of(request)
     values: dict[str, object] = {
         "section": "",
-        "demanded": request.app.state.access.demanded,
+        "demanded": server_of(request).access.demanded,
         "user": user if user.id and not wrong else None,
         "may": MAY[user.role],
         "wrong": wrong,

@@ -21,8 +21,7 @@ from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import job_page, new_job_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.process_route import RequestProcesses
+from vivavoce.server.state import policy_of, server_of, store_of
 from vivavoce.server.statuses import INVALID, answered
 from vivavoce.server.suite_files import look_at, suite_files
 from vivavoce.server.users import needs, user_of
@@ -46,25 +45,25 @@ async def new(request: Request, what: What = "suite", suite: str = "", grade: st
 
     def form() -> Response:
         if grade:
-            request.app.state.store.run(grade)
+            store_of(request).run(grade)
         return _form(request, "grade" if grade else what, {"suite": suite, "run": grade})
 
-    processes: RequestProcesses = request.app.state.processes
+    processes = server_of(request).processes
     return await processes.run(request, form)  # a suite and its rows may take long to read
 
 
 @router.post("/jobs/new")
 async def begin(request: Request, form: Form) -> Response:
     """Start the job of a form; sending the same form twice starts one job."""
-    policy: ServerPolicy = request.app.state.policy
+    policy = policy_of(request)
     fields = {name: value.strip() for name, value in form.items() if value.strip()}
     what = fields.get("what", "suite")
     if what not in _REQUESTS:
         raise UsageError("unknown kind of job")
-    processes: RequestProcesses = request.app.state.processes
+    processes = server_of(request).processes
     try:
         job_request = _REQUESTS[what].model_validate(_request_fields(what, fields))
-        submit = partial(request.app.state.jobs.submit, job_request, fields.get("key"), user_of(request).id)
+        submit = partial(server_of(request).jobs.submit, job_request, fields.get("key"), user_of(request).id)
         record = await processes.run(request, submit)
     except ValidationError as error:
         wrong, status = [_wrong(one) for one in error.errors()], INVALID.status
@@ -92,7 +91,7 @@ def _wrong(error: Mapping[str, Any]) -> str:
 def _form(
     request: Request, what: str, fields: Mapping[str, str], wrong: list[str] | None = None, status: int = 200
 ) -> Response:
-    policy: ServerPolicy = request.app.state.policy
+    policy = policy_of(request)
     suite = fields.get("suite", "")
     files = suite_files(policy.workspace)
     look = None

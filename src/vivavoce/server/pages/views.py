@@ -13,8 +13,8 @@ from vivavoce.server.authenticator import requested_path
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.sign_in import local
+from vivavoce.server.state import store_of
 from vivavoce.server.users import user_of
-from vivavoce.store.store import Store
 from vivavoce.store.views import View
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -31,7 +31,7 @@ class ViewsMenu:
 
 def views_menu(request: Request) -> ViewsMenu:
     """Return the menu for a page; each view with whether this person may remove it."""
-    user, store = user_of(request), _store(request)
+    user, store = user_of(request), store_of(request)
     return ViewsMenu(
         views=[(one, one.author == user.name or user.may("admin")) for one in store.views.all(user.name)],
         here=requested_path(request.scope),
@@ -42,7 +42,7 @@ def views_menu(request: Request) -> ViewsMenu:
 @router.post("/views")
 def change(request: Request, form: Form) -> Response:
     """Keep the page that the form is on, or remove a view, and return there."""
-    user, store = user_of(request), _store(request)
+    user, store = user_of(request), store_of(request)
     match form.get("action"):
         case "save":
             store.views.save(user.name, form.get("name", ""), form.get("path", ""), shared="shared" in form)
@@ -51,7 +51,3 @@ def change(request: Request, form: Form) -> Response:
         case _:
             raise UsageError("a view can be saved or removed")
     return RedirectResponse(local(form.get("path", "/")), 303)
-
-
-def _store(request: Request) -> Store:
-    return request.app.state.store

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 from vivavoce.server.pages.links import webhook_data
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.state import store_of
 from vivavoce.server.users import needs
-from vivavoce.store.store import Store
 from vivavoce.store.webhooks import Delivery, Webhook
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -30,6 +30,6 @@ class Told:
 @router.get("/webhooks", dependencies=[needs("admin")])
 def webhooks(request: Request) -> Response:
     """Show the webhooks of the store and their newest messages. Requires the role admin."""
-    store: Store = request.app.state.store
+    store = store_of(request)
     told = [Told(one, store.webhooks.deliveries(one.id)[:SHOWN]) for one in store.webhooks.all()]
     return page("webhooks.html", {"section": "", "told": told, "json_link": webhook_data()})
