@@ -296,7 +296,7 @@ def backup_store(address: str, target: Path) -> int:
         with suppress(FileExistsError):
             target.parent.mkdir(parents=True)
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        _copy(path_of(place), new, shown=target)
+        _copy(path_of(place), new, label=target)
         os.replace(new, target)
     except OSError as error:
         raise StoreError(f"{target}: the backup cannot be written: {error.strerror or error}") from error
@@ -358,11 +358,11 @@ def restore_store(source: Path, address: str) -> int:
     is_new = not path.exists()
     closed = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        _copy(source, closed, shown=path)
+        _copy(source, closed, label=path)
         with plain_errors(place):
             interrupted = _interrupt_jobs(closed)
             _set_page_size(closed, path)
-        _copy(closed, path, shown=path)
+        _copy(closed, path, label=path)
     except BaseException:
         if is_new:
             _remove(path)
@@ -403,8 +403,8 @@ _UNREADABLE = (
 """Errors of a copy that are about the file it reads; all others are about the file it writes."""
 
 
-def _copy(source: Path, target: Path, *, shown: Path) -> None:
-    """Copy one file over another, which errors call `shown`.
+def _copy(source: Path, target: Path, *, label: Path) -> None:
+    """Copy one file over another, which errors call `label`.
 
     Raises:
         StoreError: the source cannot be read, or the target cannot be written.
@@ -412,7 +412,7 @@ def _copy(source: Path, target: Path, *, shown: Path) -> None:
     with (
         plain_errors(str(source)),
         _open_file(source) as reading,
-        plain_errors(str(shown)),
+        plain_errors(str(label)),
         _open_file(target) as writing,
     ):
         try:
@@ -423,7 +423,7 @@ def _copy(source: Path, target: Path, *, shown: Path) -> None:
             if code in _UNREADABLE or code & 0xFF in _UNREADABLE:
                 raise StoreError(f"{source}: {meaning(error)}") from error
             if code == sqlite3.SQLITE_FULL:
-                raise StoreError(f"{shown}: {error}: make room and repeat the command") from error
+                raise StoreError(f"{label}: {error}: make room and repeat the command") from error
             raise
 
 
