@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
 import re
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,9 +127,30 @@ def test_a_server_without_its_store_is_alive_and_not_ready(
     with monitored(kept, Monitoring()) as url:
         assert get(f"{url}/readyz").status == 200
         (tmp_path / "kept.db").rename(tmp_path / "away.db")
-        assert (get(f"{url}/livez").status, get(f"{url}/readyz").status) == (200, 503)
+        answer = get(f"{url}/readyz")
+        assert (get(f"{url}/livez").status, answer.status, answer.text) == (200, 503, "the store is unavailable\n")
         (tmp_path / "away.db").rename(tmp_path / "kept.db")
         assert get(f"{url}/readyz").status == 200
+
+
+def end_thread(name: str) -> None:
+    """End a thread of this process, as `SystemExit` in it would."""
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == name)
+    assert thread.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(("name", "work"), [("vivavoce-keeper", "jobs"), ("vivavoce-webhooks", "webhooks")])
+def test_a_server_whose_thread_has_ended_is_alive_and_not_ready(kept: Store, name: str, work: str) -> None:
+    with monitored(kept, Monitoring()) as url:
+        assert get(f"{url}/readyz").status == 200
+        end_thread(name)
+        answer = get(f"{url}/readyz")
+        assert (answer.status, answer.text) == (503, f"the thread for {work} has ended; restart the server\n")
+        assert (get(f"{url}/livez").status, get(f"{url}/api/v1/runs", BEARER).status) == (200, 200)
 
 
 def test_metrics_are_there_on_request_and_for_readers(kept: Store) -> None:
