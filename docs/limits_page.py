@@ -47,6 +47,7 @@ _CLOSED = "the connection is closed"
 _FULL = "429"
 _WAITS = "it waits while others have their turn"
 _NO_ROOM = "others wait, or 429 for an answer that can be asked for again"
+_KILLED = "the process ends; what was committed is kept"
 _LEFT_OUT = "the rest is left out"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
@@ -185,6 +186,10 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
         Limit("server.job_work", "MAX_AT_ONCE_FOR_USER", "jobs", "jobs of one user at a time on one server", _WAITS),
         Limit("server.jobs", "MAX_WAITING_FOR_USER", "jobs", "unfinished jobs of one user", "429"),
+        Limit("server.webhooks", "MAX_RECEIVERS", "webhooks", "webhooks that a server sends to at a time", _WAITS),
+    ),
+    "Commands": (
+        Limit("run.execution", "DROP_SECONDS", "seconds", "until a run has ended after a second Ctrl-C", _KILLED),
     ),
     "Traces (`viva watch`)": (
         Limit("features.watch.intake", "MAX_MEMBERS", "members", "members of a compressed body", "400"),

@@ -223,16 +223,45 @@ def test_a_damaged_store_is_reported_and_leaves_nothing_behind(tmp_path: Path, e
     assert viva("store", "restore", "good.db", "--yes", *place).returncode == 0
 
 
+_LIMITED = (
+    "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
+    "from vivavoce.cli.main import main\nmain(sys.argv[1:])"
+)
+"""Runs the command line where a file cannot be larger than 200,000 bytes."""
+
+
 def test_a_restore_that_does_not_fit_on_the_disk_leaves_no_file(tmp_path: Path, exam: Path, viva: Viva) -> None:
     assert viva("store", "backup", "good.db", "--store", str(exam)).returncode == 0
-    limited = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
-        "from vivavoce.cli.main import main\nmain(sys.argv[1:])"
-    )
-    command = [sys.executable, "-B", "-c", limited, "store", "restore", "good.db", "--store", "new.db"]
+    command = [sys.executable, "-B", "-c", _LIMITED, "store", "restore", "good.db", "--store", "new.db"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.startswith("new.db: disk")) == (3, True), done.stderr
     assert list(tmp_path.glob("new.db*")) == []
+
+
+def test_a_backup_that_does_not_fit_on_the_disk_names_its_file_and_leaves_none(tmp_path: Path, exam: Path) -> None:
+    command = [sys.executable, "-B", "-c", _LIMITED, "store", "backup", "new.db", "--store", str(exam)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "new.db: disk I/O error: the disk refused to write or read\n")
+    assert list(tmp_path.glob("new.db*")) == []
+
+
+@pytest.mark.parametrize("page_size", [512, 1024, 65536])
+def test_a_backup_with_another_page_size_replaces_a_store(
+    tmp_path: Path, exam: Path, viva: Viva, page_size: int
+) -> None:
+    assert viva("store", "backup", "good.db", "--store", str(exam)).returncode == 0
+    with closing(sqlite3.connect(tmp_path / "good.db")) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute(f"PRAGMA page_size={page_size}")
+        connection.execute("VACUUM")
+        assert connection.execute("PRAGMA page_size").fetchone() == (page_size,)
+    viva("store", "gc", "--keep-last", "0", "--store", str(exam))
+    done = viva("store", "restore", "good.db", "--yes", "--store", str(exam))
+    assert done.returncode == 0, done.stderr
+    assert runs(exam) == ["today", "week", "year"]
+    with closing(sqlite3.connect(exam)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def test_what_is_not_a_store_is_not_restored(tmp_path: Path, exam: Path, viva: Viva) -> None:

@@ -87,6 +87,27 @@ def test_with_few_file_handles_fewer_conversations_are_held_at_a_time(folder: Pa
     assert "only 32 files may be open at a time, so at most 4 conversations run at a time" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["run suite.yaml", "validate suite.yaml", "runs", "serve --port 0"])
+def test_too_few_file_handles_are_refused_with_how_many_are_needed(folder: Path, command: str) -> None:
+    done = shell(folder, f"ulimit -n 25; $V {command}")
+    message = "only 25 files may be open at a time, and viva needs 26; raise it: ulimit -n 1024\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+    assert sorted(path.name for path in folder.iterdir()) == ["bot.py", "suite.yaml"]
+
+
+def test_the_fewest_file_handles_are_enough_for_a_run(folder: Path) -> None:
+    done = shell(folder, "ulimit -n 26; $V run suite.yaml")
+    assert (done.returncode, "at most 1 conversation runs at a time" in done.stderr) == (0, True), done.stderr
+
+
+def test_files_that_use_up_all_handles_are_named_as_the_cause(folder: Path) -> None:
+    (folder / "bot.py").write_text(
+        "OPEN = []\n\ndef reply(messages):\n    while True:\n        OPEN.append(open(__file__))\n"
+    )
+    done = shell(folder, "ulimit -n 60; $V run suite.yaml")
+    assert ("cannot write the output" in done.stderr, "too many files are open" in done.stderr) == (False, True)
+
+
 def test_a_limit_that_the_system_lets_us_raise_is_raised(folder: Path) -> None:
     done = shell(folder, "ulimit -S -n 32; $V run suite.yaml")
     assert (done.returncode, "files may be open" in done.stderr) == (0, False)

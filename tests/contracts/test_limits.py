@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -56,9 +57,11 @@ from vivavoce.server.processes import MAX_BYTES, Task, TooMuchWork, call, job_by
 from vivavoce.server.state import server_of
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.users import User
+from vivavoce.server.webhooks import Sender
 from vivavoce.store.access import digest_of
 from vivavoce.store.jobs import USER_MARK_CHARS, Claimant, JobRow, marked_request
 from vivavoce.store.store import Store
+from vivavoce.store.webhooks import tell
 from vivavoce.suites.experiment import run_suite
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -666,6 +669,56 @@ def copies(size: int) -> Outcome:
     return "accepted" if sum("retrieval_context" in message for message in messages) == size else "error"
 
 
+def receivers(_: Entries, count: int) -> Outcome:
+    """Have events for this many webhooks that do not answer: is each of them sent to at the same time?"""
+    with ExitStack() as stack:
+        receiver = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=count))
+        receiver.settimeout(1.5)
+        store = stack.enter_context(Store.open(f"webhooks-{count}.db"))
+        address = f"http://127.0.0.1:{receiver.getsockname()[1]}"
+        for number in range(count):
+            store.webhooks.add(f"{address}/{number}", ["run.finished"], actor="Ida")
+        with store.database.writing() as connection:
+            tell(connection, "run.finished", {"run": "x", "suite": "x"})
+        sender = Sender(store, private=True, pause=0.05)
+        connections: list[socket.socket] = []
+        try:
+            while len(connections) < count:
+                connections.append(stack.enter_context(receiver.accept()[0]))
+        except TimeoutError:
+            return "error"
+        finally:
+            for opened in connections:
+                opened.close()
+            sender.stop()
+        return "accepted"
+
+
+_STOPPED_TWICE = """
+import asyncio, os, signal, sys, time
+from vivavoce.run import execution
+
+class Work:
+    async def execute(self):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.1)
+        time.sleep(1.5)
+
+execution.DROP_SECONDS = float(sys.argv[1])
+execution.execute(Work(), lambda: None)
+"""
+"""A program whose work takes 1.5 seconds to end after the second signal."""
+
+
+def stopped_twice(_: Entries, seconds: int) -> Outcome:
+    """Stop work twice that ends within a lower limit, or after it."""
+    limit = 0.3 if seconds > VALUES["run.execution.DROP_SECONDS"] else 30
+    answer = subprocess.run([sys.executable, "-c", _STOPPED_TWICE, str(limit)], check=False, timeout=30)
+    assert answer.returncode in (0, 130)
+    return "accepted" if answer.returncode == 0 else "error"
+
+
 TRIES: dict[str, tuple[Try, ...]] = {
     "safe_template.MAX_TEMPLATE_CHARS": template(lambda size: "x" * size, spare=len("{{ submission }}")),
     "safe_template.MAX_NODES": template(lambda size: "{{ submission }}" * (size - 2), spare=1),
@@ -800,6 +853,8 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.processes.SUITE_MEMORY_SHARE": (lambda _, share: of_suite(share),),
     "server.job_work.MAX_AT_ONCE_FOR_USER": (claimed,),
     "server.jobs.MAX_WAITING_FOR_USER": (waiting,),
+    "server.webhooks.MAX_RECEIVERS": (receivers,),
+    "run.execution.DROP_SECONDS": (stopped_twice,),
     "metrics.judging.MAX_WINDOW_TURNS": (judged("window"),),
     "metrics.judging.MAX_PIECE_TOKENS": (judged("tokens"),),
     "metrics.judging.MAX_QUESTION_CHARS": (lambda _, size: questions(size),),

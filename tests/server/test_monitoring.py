@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
 import re
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,16 +46,16 @@ def monitored(store: Store, monitoring: Monitoring, *, token: str | None = TOKEN
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Generator[Store]:
+def store(tmp_path: Path) -> Generator[Store]:
     with Store.open(str(tmp_path / "kept.db")) as store:
         yield store
 
 
 def test_each_request_is_logged_as_json_with_the_id_of_its_answer_and_without_its_query(
-    kept: Store, capfd: pytest.CaptureFixture[str]
+    store: Store, capfd: pytest.CaptureFixture[str]
 ) -> None:
     LogOptions("json", "info").start()
-    with monitored(kept, Monitoring()) as url:
+    with monitored(store, Monitoring()) as url:
         answers = [
             get(f"{url}/api/v1/runs?text=s3cret", {**BEARER, "x-request-id": "from-the-proxy.1"}),
             get(f"{url}/api/v1/runs/none%0Ax?token=s3cret", {**BEARER, "x-request-id": "bad id\t"}),
@@ -96,11 +98,11 @@ def test_what_a_library_for_databases_logs_is_one_line_of_json(capfd: pytest.Cap
     assert {(line["event"], line["detail"], line["level"]) for line in lines} == {("database", "cannot reset", "error")}
 
 
-def test_jobs_are_logged_from_their_start_to_their_end(kept: Store, capfd: pytest.CaptureFixture[str]) -> None:
+def test_jobs_are_logged_from_their_start_to_their_end(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     LogOptions("json", "info").start()
     talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     body = {"kind": "evaluation", "conversations": [{"id": "a", "messages": talk}], "metrics": ["refusal"]}
-    with monitored(kept, Monitoring()) as url:
+    with monitored(store, Monitoring()) as url:
         job = send("POST", f"{url}/api/v1/jobs", body, BEARER).json()["id"]
         get(f"{url}/api/v1/jobs/{job}/events", BEARER)
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
@@ -108,8 +110,8 @@ def test_jobs_are_logged_from_their_start_to_their_end(kept: Store, capfd: pytes
     assert events == [("job.started", "waiting"), ("job.ended", "finished")]
 
 
-def test_probes_need_no_token_and_no_host_name(kept: Store, tmp_path: Path) -> None:
-    with monitored(kept, Monitoring()) as url:
+def test_probes_need_no_token_and_no_host_name(store: Store, tmp_path: Path) -> None:
+    with monitored(store, Monitoring()) as url:
         for path in ("/livez", "/readyz"):
             answer = get(url + path, {"host": "10.1.2.3:8484"})
             assert (answer.status, answer.text) == (200, "ok\n")
@@ -119,28 +121,49 @@ def test_probes_need_no_token_and_no_host_name(kept: Store, tmp_path: Path) -> N
 
 
 def test_a_server_without_its_store_is_alive_and_not_ready(
-    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vivavoce.server.monitoring.READY_AGE", 0.0)
-    with monitored(kept, Monitoring()) as url:
+    with monitored(store, Monitoring()) as url:
         assert get(f"{url}/readyz").status == 200
         (tmp_path / "kept.db").rename(tmp_path / "away.db")
-        assert (get(f"{url}/livez").status, get(f"{url}/readyz").status) == (200, 503)
+        answer = get(f"{url}/readyz")
+        assert (get(f"{url}/livez").status, answer.status, answer.text) == (200, 503, "the store is unavailable\n")
         (tmp_path / "away.db").rename(tmp_path / "kept.db")
         assert get(f"{url}/readyz").status == 200
 
 
-def test_metrics_are_there_on_request_and_for_readers(kept: Store) -> None:
-    with monitored(kept, Monitoring()) as url:
+def end_thread(name: str) -> None:
+    """End a thread of this process, as `SystemExit` in it would."""
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == name)
+    assert thread.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(("name", "work"), [("vivavoce-keeper", "jobs"), ("vivavoce-webhooks", "webhooks")])
+def test_a_server_whose_thread_has_ended_is_alive_and_not_ready(store: Store, name: str, work: str) -> None:
+    with monitored(store, Monitoring()) as url:
+        assert get(f"{url}/readyz").status == 200
+        end_thread(name)
+        answer = get(f"{url}/readyz")
+        assert (answer.status, answer.text) == (503, f"the thread for {work} has ended; restart the server\n")
+        assert (get(f"{url}/livez").status, get(f"{url}/api/v1/runs", BEARER).status) == (200, 200)
+
+
+def test_metrics_are_there_on_request_and_for_readers(store: Store) -> None:
+    with monitored(store, Monitoring()) as url:
         assert get(f"{url}/metrics", BEARER).status == 404
-    with monitored(kept, Monitoring(has_metrics=True)) as url:
+    with monitored(store, Monitoring(has_metrics=True)) as url:
         assert get(f"{url}/metrics").status in (303, 401)
         get(f"{url}/api/v1/runs", BEARER)
         text = get(f"{url}/metrics", BEARER).text
     assert 'viva_requests_total{method="GET",status="200"} 1\n' in text
     assert 'viva_jobs{status="waiting"} 0\n' in text
     assert "viva_store_up 1\n" in text
-    with monitored(kept, Monitoring(has_metrics=True, is_open=True)) as url:
+    with monitored(store, Monitoring(has_metrics=True, is_open=True)) as url:
         assert get(f"{url}/metrics").status == 200
 
 

@@ -314,6 +314,22 @@ async def test_a_file_that_may_not_be_written_can_be_read_and_says_so(open_folde
             await writer.close()
 
 
+async def test_a_search_in_a_file_that_may_not_be_written_needs_an_index(open_folder: Path) -> None:
+    path = open_folder / "x.db"
+    with cases.begun(path) as store:
+        await fill(store, 2)
+    path.chmod(0o444)
+    needs_index = pytest.raises(StoreError, match=r"x\.db: 4 of the texts .* may only read; search once as a user")
+    with ordinary_user(), Store.open(str(path), create=False) as store, needs_index:
+        store.search("flight")
+    path.chmod(0o644)
+    with Store.open(str(path)) as store:
+        store.index_pending()
+    path.chmod(0o444)
+    with ordinary_user(), Store.open(str(path), create=False) as store:
+        assert len(store.search("flight")) == 2
+
+
 def test_a_folder_that_may_not_be_written_is_an_error(open_folder: Path) -> None:
     open_folder.chmod(0o555)
     with ordinary_user(), pytest.raises(StoreError, match="its folder is missing or read-only"):

@@ -277,6 +277,7 @@ def callback(
         raise typer.Exit
     if context.obj is OWN_PROCESS:
         lazy("vivavoce.pacing.limits:raise_handle_limit")()
+        lazy("vivavoce.pacing.limits:check_handle_limit")()
         if (note := lazy("vivavoce.pacing.limits:few_handles_note")(_MANY_CONVERSATIONS)) is not None:
             _complain(f"note: {note}")
 
@@ -308,7 +309,10 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         code = 0
     except OSError as error:
-        _complain(f"cannot write the output: {error.strerror or error}")
+        if lazy("vivavoce.pacing.limits:lacks_handle")(error):
+            _complain(lazy("vivavoce.pacing.limits:too_few_handles")())
+        else:
+            _complain(f"cannot write the output: {error.strerror or error}")
         code = 2
     if arguments is None and (left := _threads_left()):
         _complain(f"what was tested left threads running, which are not waited for: {', '.join(left)}")

@@ -652,8 +652,24 @@ def has_free_handle() -> bool:
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
-        return error.errno not in (errno.EMFILE, errno.ENFILE)
+        return not lacks_handle(error)
     return True
+
+
+def lacks_handle(error: OSError) -> bool:
+    """Return whether an error means that no other file can be opened."""
+    return error.errno in (errno.EMFILE, errno.ENFILE)
+
+
+def check_handle_limit() -> None:
+    """Check that this process may open what it needs for one conversation at a time.
+
+    Raises:
+        UsageError: it may not.
+    """
+    limit, needed = handle_limit(), HANDLES_OF_PROCESS + HANDLES_PER_CONVERSATION
+    if limit is not None and limit < needed:
+        raise UsageError(f"only {limit} files may be open at a time, and viva needs {needed}; raise it: ulimit -n 1024")
 
 
 def too_few_handles() -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.comparing.thresholds import Operator
+from vivavoce.errors import StoreError
 from vivavoce.plugins import lazy
 from vivavoce.records.redaction import MARK
 from vivavoce.records.score import BREACH, Failure, Finding, Score, State
@@ -244,6 +246,10 @@ class AttemptKey(NamedTuple):
     trial: int
 
 
+class UnreadableRun(StoreError):
+    """A stored run has values that vivavoce does not write."""
+
+
 class Run(BaseModel):
     """One execution of one suite; `spec` is the suite as data, without secrets. Times are seconds since the epoch.
 
@@ -272,7 +278,30 @@ class Run(BaseModel):
     def sampling(self) -> Sampling | None:
         """How its conversations were drawn from more, None where all of its dataset run."""
         stored = self.options.get(SAMPLING)
-        return None if stored is None else Sampling.model_validate(stored)
+        with reading_record(self, f"options.{SAMPLING}"):
+            return None if stored is None else Sampling.model_validate(stored)
+
+    @property
+    def code_hash(self) -> str | None:
+        """The hash of the code of its targets, None where they have none.
+
+        Raises:
+            UnreadableRun: it is missing, or it is not text.
+        """
+        if self.options.get("code", "") is None:
+            return None
+        return self.option("code")
+
+    def option(self, name: str) -> str:
+        """Return an option that vivavoce stores with every run.
+
+        Raises:
+            UnreadableRun: it is missing, or it is not text.
+        """
+        value = self.options.get(name)
+        if not isinstance(value, str):
+            raise _unreadable(self, f"options.{name}")
+        return value
 
     @property
     def name(self) -> str:
@@ -490,8 +519,33 @@ def parts_of(run: Run) -> str | None:
 
 
 def lacks_key(run: Run) -> bool:
-    """Return whether a target of a run contained a key, which was not stored."""
-    return any(MARK in str(target.get(part)) for target in described_targets(run.spec) for part in REQUEST)
+    """Return whether a target of a run contained a key, which was not stored.
+
+    Raises:
+        UnreadableRun: its targets cannot be read.
+    """
+    with reading_record(run, "spec.target"):
+        return any(MARK in str(target.get(part)) for target in described_targets(run.spec) for part in REQUEST)
+
+
+@contextmanager
+def reading_record(run: Run, part: str) -> Generator[None]:
+    """Run a block that reads a part of a stored run, and report a value that vivavoce does not write.
+
+    Raises:
+        UnreadableRun: the part has such a value.
+    """
+    try:
+        yield
+    except ValidationError as error:
+        causes = (".".join(map(str, (part, *cause["loc"]))) for cause in error.errors())
+        raise _unreadable(run, ", ".join(dict.fromkeys(causes))) from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _unreadable(run, part) from error
+
+
+def _unreadable(run: Run, cause: str) -> UnreadableRun:
+    return UnreadableRun(f"run {run.id} cannot be read: its row in the store has a wrong value: {cause}")
 
 
 def described_targets(suite: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -442,11 +442,11 @@ def new_id(name: str, end: str | None = None) -> str:
 
 def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:
     """Return what has changed in an experiment since its run started, None if nothing has."""
-    if experiment.description.code != run.options["code"]:
+    if experiment.description.code != run.code_hash:
         return "the code of its target"
     if experiment.tester_fingerprint != run.options.get("tester", ""):
         return "its tester"
-    if experiment.samples.dataset != run.options["dataset"]:
+    if experiment.samples.dataset != run.option("dataset"):
         return f"the dataset {experiment.samples.place}"
     if experiment.samples.sampling != run.sampling:
         return "what is drawn"

@@ -19,6 +19,7 @@ from typing import Any
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.models.modes import CAPABILITIES
 from vivavoce.records.redaction import keys_of_environment, without_keys
+from vivavoce.records.run import UnreadableRun
 from vivavoce.report.text import strict_json
 from vivavoce.server.job import Job, JobEnd, JobNews, Obeyed, Pulse, left_by_server, with_new_run
 from vivavoce.server.job_process import JobTask, Order
@@ -226,7 +227,7 @@ class JobWork:
         try:
             self._take(row)
         except (StoreError, UsageError) as error:
-            if not isinstance(error, UnreadableRow):
+            if not isinstance(error, UnreadableRow | UnreadableRun):
                 raise
             self._give_up(row, error)
         except Exception as error:  # whatever is stored of a job is about this job alone

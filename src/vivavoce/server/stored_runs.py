@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.penelope.strategies import strategies
-from vivavoce.records.run import Run, described_targets
+from vivavoce.records.run import Run, UnreadableRun, described_targets
 from vivavoce.server.demo import Release, demo_folder, demo_suite
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import RequestedMetric, as_named, check_metrics
@@ -51,11 +51,11 @@ class StoredRuns:
         """
         try:
             spec = dump_spec(stored_suite(run))
-        except (ValidationError, KeyError, TypeError) as error:
+        except UnreadableRun as error:
             raise _refusal(run, "it cannot be read") from error
-        if run.options["suite"] == JUDGE:
+        if run.option("suite") == JUDGE:
             self._check_evaluation(run, spec)
-        elif run.options["suite"] == TEST:
+        elif run.option("suite") == TEST:
             self._check_test(run, spec, suite)
         else:
             self._check_suite(run, spec)
@@ -63,7 +63,7 @@ class StoredRuns:
     def _check_suite(self, run: Run, spec: Mapping[str, Any]) -> None:
         differences = [self._differences(spec, served) for served in self._read_source(run)]
         if all(differences):
-            raise _refusal(run, f"{run.options['suite']} has another {' and '.join(differences[0])} now")
+            raise _refusal(run, f"{run.option('suite')} has another {' and '.join(differences[0])} now")
 
     def _differences(self, spec: Mapping[str, Any], served: Suite) -> list[str]:
         now = dump_spec(served)
@@ -87,7 +87,7 @@ class StoredRuns:
         base = Path(run.base).resolve()
         if base == demo_folder().resolve():
             return [demo_suite(release) for release in _RELEASES]
-        return [self._suite(run, str(base / run.options["suite"]))]
+        return [self._suite(run, str(base / run.option("suite")))]
 
     def _suite(self, run: Run, name: str) -> Suite:
         try:

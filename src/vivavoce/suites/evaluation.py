@@ -274,7 +274,7 @@ def _load_resumable(run: Run) -> Run:
     Raises:
         UsageError: it is the run of a suite, or it is finished.
     """
-    if run.options["dataset"] != GIVEN_IN_PYTHON:
+    if run.option("dataset") != GIVEN_IN_PYTHON:
         raise UsageError(f"run {run.id} is the run of a suite; continue with: viva run --resume {run.id}")
     if run.status == "finished":
         raise UsageError(f"run {run.id} is finished; there is nothing to resume")

@@ -19,7 +19,7 @@ from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import load_object
 from vivavoce.records.replies import Batch
-from vivavoce.records.run import Listener, Run, is_from_python, is_watched, lacks_key, parts_of
+from vivavoce.records.run import Listener, Run, is_from_python, is_watched, lacks_key, parts_of, reading_record
 from vivavoce.run.attempt import RECORDED
 from vivavoce.run.execution import kept_answers, notebook_listeners
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring, Scripted
@@ -257,20 +257,25 @@ def reopen_run(
             f"${{NAME}}, set NAME in the environment, and start a new run"
         )
     limits = limits or RunOptions()
-    kept = options_of(run)
     changed: dict[str, Any] = {"max_calls": limits.max_calls, "max_cost": limits.max_cost}
     if limits.max_errors is not None:
         changed["max_errors"] = limits.max_errors
-    options = RunOptions.model_validate({**kept, **changed})
+    options = stored_options(run, **changed)
     special = first_answer("resume_run", run=run, options=options, store=store, listeners=listeners, errors=errors)
     if special is not None:
         return cast("ExperimentRun", special)
     return suite_run(stored_suite(run), options, store=store, listeners=listeners, resumed=run, retries_errors=errors)
 
 
-def options_of(run: Run) -> dict[str, Any]:
-    """Return the options that a run was started with."""
-    return {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
+def stored_options(run: Run, **changes: Any) -> RunOptions:
+    """Return the options that a run was started with, with changes.
+
+    Raises:
+        UnreadableRun: they cannot be read.
+    """
+    stored = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
+    with reading_record(run, "options"):
+        return RunOptions.model_validate({**stored, **changes})
 
 
 def _with_errors(store: Store, run: Run) -> str:
@@ -332,8 +337,8 @@ def failed_again(
     failed = store.failed_samples(store.grading(run.id).id)
     if not failed:
         return None
-    own = {**options_of(run), "max_calls": None, "max_cost": None}
-    options = RunOptions.model_validate({**own, **_dump_options(options or RunOptions())})
+    unlimited = {"max_calls": None, "max_cost": None}
+    options = stored_options(run, **{**unlimited, **_dump_options(options or RunOptions())})
     chosen = failed if options.samples is None else [one for one in failed if one in Selection.of(options.samples)]
     if not chosen:
         raise UsageError(f"no failed sample of {run.id} is named {' or '.join(options.samples or ())}")
@@ -367,7 +372,7 @@ def suite_of(run: Run) -> Suite:
         raise UsageError(f"run {run.id} is a {special.words}; {special.again}")
     if lacks_key(run):
         raise UsageError(f"the target of {run.id} contained a key, which is not stored; name the suite, too")
-    suite, file = stored_suite(run), Path(run.base) / run.options["suite"]
+    suite, file = stored_suite(run), Path(run.base) / run.option("suite")
     if not file.is_file() or _as_recorded(load_suite(file)) == _as_recorded(suite):
         return suite
     note = f"{file.name} is not as {run.id} recorded it; to use it as it is now: viva run {file.name} --failed {run.id}"
@@ -405,7 +410,7 @@ async def cancel_batches(store: Store, run: Run) -> list[Batch]:
     going = [one for one in store.batches.of_run(run.id) if one.ended_at is None and one.service_id is not None]
     if not going:
         return []
-    options = RunOptions.model_validate({**options_of(run), "batch": True, "max_calls": None, "max_cost": None})
+    options = stored_options(run, batch=True, max_calls=None, max_cost=None)
     async with kept_answers(store, cache=True) as replies:
         experiment = build_experiment(stored_suite(run), options, Budget(), replies)
         models = experiment.batches.models if experiment.batches is not None else {}
@@ -443,7 +448,7 @@ def open_regrading(
     if run.status != "finished":
         raise UsageError(f"run {run.id} is not finished; {_how_to_finish(run)}")
     if options.max_errors is None:
-        options = options.model_copy(update={"max_errors": run.options.get("max_errors")})
+        options = options.model_copy(update={"max_errors": stored_options(run).max_errors})
     build = partial(_build, run, suite, options, store)
     return Regrading(build, store, options, listeners, run=run, resumed=resumed)
 
@@ -466,7 +471,7 @@ def _build(
     judges = JudgeOpener(budget, answers, options.replay, suite.spec.max_concurrent, base=suite.base)
     if other is None:
         return scoring_of(run, judges, store)
-    plan = plan_of(suite, RunOptions(trials=run.options.get("trials")))
+    plan = plan_of(suite, RunOptions(trials=stored_options(run).trials))
     prepared = prepare(suite, plan, judges, _tester(run))
     return _experiment(prepared.suite, prepared.scoring, Samples(plan.every))
 

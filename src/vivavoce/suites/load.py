@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.plugins import is_file_reference
 from vivavoce.records.redaction import without_keys
-from vivavoce.records.run import REQUEST, Run, described_targets, is_from_python
+from vivavoce.records.run import REQUEST, Run, described_targets, is_from_python, reading_record
 from vivavoce.settings import VARIABLE
 from vivavoce.suites.document import Described, KeyPath, SuiteRecord, as_written, filled, read_document
 from vivavoce.suites.letta_suite import Era, targets_of, translate
@@ -342,9 +342,11 @@ def stored_suite(run: Run) -> Suite:
 
     Raises:
         UsageError: a variable in it is not set now.
+        UnreadableRun: the record cannot be read.
     """
-    document = suite_record(run.spec, run)
-    return Suite(SuiteSpec.model_validate(filled(document)), document, Path(run.base), run.options["suite"])
+    with reading_record(run, "spec"):
+        document = suite_record(run.spec, run)
+        return Suite(SuiteSpec.model_validate(filled(document)), document, Path(run.base), run.option("suite"))
 
 
 def suite_record(spec: Mapping[str, Any], run: Run) -> SuiteRecord:

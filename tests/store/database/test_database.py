@@ -90,7 +90,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(postgresql: Server) -
 
 def test_a_store_may_be_a_schema_of_a_database(database: str, postgresql: Server) -> None:
     mine = f"{database}&options=-csearch_path%3Dteam"
-    with pytest.raises(StoreError, match="search_path names no existing schema"):
+    with pytest.raises(StoreError, match="search_path names no schema that exists"):
         Store.open(mine)
     with Store.open(database) as store, store.database.engine.begin() as connection:
         connection.exec_driver_sql("CREATE SCHEMA team")

@@ -17,7 +17,17 @@ from vivavoce.grading.asked import Asked
 from vivavoce.messages import HumanMessage
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.limits import Budget
-from vivavoce.records.run import Attempt, Listener, Outcome, Run, is_from_python, is_watched, lacks_key
+from vivavoce.records.run import (
+    Attempt,
+    Listener,
+    Outcome,
+    Run,
+    described_targets,
+    is_from_python,
+    is_watched,
+    lacks_key,
+    reading_record,
+)
 from vivavoce.records.score import Score, to_number
 from vivavoce.records.trajectory import Trajectory, tool_results
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
@@ -112,8 +122,9 @@ def resume_fork(
 
 def run_targets(run: Run, outcome: Outcome) -> list[str]:
     """Return the names of the targets of a run, as far as its record and one of its conversations say."""
-    described = [run.spec["target"]] if run.spec.get("target") else run.spec.get("targets") or []
-    return [outcome.attempt.key.target, *(name for one in described for name in target_names(one))]
+    with reading_record(run, "spec.target"):
+        names = [name for target in described_targets(run.spec) for name in target_names(target)]
+    return [outcome.attempt.key.target, *names]
 
 
 def _suite(run: Run, path: Path | None, target: Mapping[str, Any] | None) -> Suite:
@@ -150,7 +161,8 @@ def _stored(run: Run, target: Mapping[str, Any] | None) -> Suite:
         if data.get("driver") == "replay":
             del data["driver"]
     document = suite_record(data, run)
-    return filled_suite(document, Path(run.base), run.options["suite"])
+    with reading_record(run, "spec"):
+        return filled_suite(document, Path(run.base), run.option("suite"))
 
 
 def _grader(store: Store, run: Run, outcome: Outcome, name: str | None) -> str:

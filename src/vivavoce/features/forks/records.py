@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.extensions import RunDescription
 from vivavoce.lazy_names import lazy
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.run import AttemptKey, Listener, Run, Status
+from vivavoce.records.run import AttemptKey, Listener, Run, Status, reading_record
 from vivavoce.records.score import conversation_label, shorten, to_index, to_number
 from vivavoce.records.trajectory import Turn, assistant_texts, tool_calls
 from vivavoce.store.store import Store
@@ -76,7 +76,8 @@ class Fork(BaseModel):
 def fork_of(run: Run) -> Fork | None:
     """Return what a run is a fork of, None for any other run."""
     stored = run.options.get(FORK)
-    return None if stored is None else Fork.model_validate(stored)
+    with reading_record(run, f"options.{FORK}"):
+        return None if stored is None else Fork.model_validate(stored)
 
 
 def describe_fork(run: Run) -> RunDescription | None:

@@ -183,7 +183,9 @@ def reach(place: Place, *, create: bool) -> Engine:
         StoreError: the folder of the file cannot be made.
     """
     if is_postgresql(place):
-        return lazy("vivavoce.store.database.postgresql:connect_to")(url_of(place.address))
+        engine = lazy("vivavoce.store.database.postgresql:connect_to")(url_of(place.address))
+        lazy("vivavoce.store.database.postgresql_schema:use_schema_of_store")(engine, place)
+        return engine
     path = path_of(place)
     sqlite.check_file(path, create=create)
     try:
@@ -255,6 +257,13 @@ def meaning(error: Exception) -> str:
         if isinstance(cause, psycopg.Error):
             return lazy("vivavoce.store.database.postgresql:meaning")(cause)
     return sqlite.meaning(cause)
+
+
+def is_forbidden(error: DBAPIError) -> bool:
+    """Say whether the database refused a change because this user may only read."""
+    if isinstance(error.orig, sqlite3.Error):
+        return (error.orig.sqlite_errorcode & 0xFF) == sqlite3.SQLITE_READONLY
+    return getattr(error.orig, "sqlstate", None) in ("25006", "42501")
 
 
 def is_duplicate(error: IntegrityError) -> bool:

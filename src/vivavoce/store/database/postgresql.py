@@ -36,7 +36,7 @@ _BY_STATE = {
     "23514": "a score is scored if and only if it has a value",
     "25006": "this database is read-only",
     "42P01": "its tables are gone; has something been put in its place?",
-    "42501": "this user may not do that; it needs the right to create and to write in the schema",
+    "42501": "this user lacks that right; docs/reference/store.md, 'Rights of a user', has the GRANT for it",
     "53100": "make room and run again with --resume; what was committed is kept",
     "53300": "the server has no free connection; raise its max_connections, or stop something",
     "54000": "PostgreSQL indexes no name of more than 2,700 bytes",
@@ -99,16 +99,12 @@ def lock_schema(connection: Connection, place: str) -> None:
     """Wait until no other process makes or changes the tables; ends with the transaction.
 
     Raises:
-        StoreError: the database cannot hold every text, or has no schema to make tables in.
+        StoreError: the database cannot hold every text.
     """
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
-    encoding, schema = connection.execute(
-        text("SELECT current_setting('server_encoding'), current_schema()"),
-    ).one()
+    encoding = connection.execute(text("SELECT current_setting('server_encoding')")).scalar_one()
     if encoding != "UTF8":
         raise StoreError(f"{place}: its encoding is {encoding}; create a database with: createdb --encoding UTF8 NAME")
-    if schema is None:
-        raise StoreError(f"{place}: its search_path names no existing schema; create one with: CREATE SCHEMA NAME")
 
 
 def meaning(error: Error) -> str:

@@ -19,7 +19,7 @@ from vivavoce.store.audit import note
 from vivavoce.store.calibrations import copy_calibrations
 from vivavoce.store.comments import copy_comments
 from vivavoce.store.database.address import Place, is_postgresql, path_of
-from vivavoce.store.database.database import Database, for_writing, on_postgresql, plain_errors
+from vivavoce.store.database.database import Database, for_writing, meaning, on_postgresql, plain_errors
 from vivavoce.store.database.schema import (
     HEAD,
     attempts,
@@ -296,13 +296,12 @@ def backup_store(address: str, target: Path) -> int:
         with suppress(FileExistsError):
             target.parent.mkdir(parents=True)
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with plain_errors(place):
-            _copy(path_of(place), new)
+        _copy(path_of(place), new, label=target)
         os.replace(new, target)
     except OSError as error:
         raise StoreError(f"{target}: the backup cannot be written: {error.strerror or error}") from error
     finally:
-        new.unlink(missing_ok=True)
+        _remove(new)
         if not target.exists():
             for folder in folders:
                 with suppress(OSError):
@@ -359,10 +358,11 @@ def restore_store(source: Path, address: str) -> int:
     is_new = not path.exists()
     closed = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
+        _copy(source, closed, label=path)
         with plain_errors(place):
-            _copy(source, closed)
             interrupted = _interrupt_jobs(closed)
-            _copy(closed, path)
+            _set_page_size(closed, path)
+        _copy(closed, path, label=path)
     except BaseException:
         if is_new:
             _remove(path)
@@ -394,10 +394,49 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def _copy(source: Path, target: Path) -> None:
-    with _open_file(source) as reading, _open_file(target) as writing:
-        reading.backup(writing)
-        writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+_UNREADABLE = (
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
+)
+"""Errors of a copy that are about the file it reads; all others are about the file it writes."""
+
+
+def _copy(source: Path, target: Path, *, label: Path) -> None:
+    """Copy one file over another, which errors call `label`.
+
+    Raises:
+        StoreError: the source cannot be read, or the target cannot be written.
+    """
+    with (
+        plain_errors(str(source)),
+        _open_file(source) as reading,
+        plain_errors(str(label)),
+        _open_file(target) as writing,
+    ):
+        try:
+            reading.backup(writing)
+            writing.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            code = error.sqlite_errorcode
+            if code in _UNREADABLE or code & 0xFF in _UNREADABLE:
+                raise StoreError(f"{source}: {meaning(error)}") from error
+            if code == sqlite3.SQLITE_FULL:
+                raise StoreError(f"{label}: {error}: make room and repeat the command") from error
+            raise
+
+
+def _set_page_size(path: Path, other: Path) -> None:
+    """Give a file the page size of another, which SQLite cannot change while it has a log of writes."""
+    if not other.exists():
+        return
+    with _open_file(other) as present, _open_file(path) as connection:
+        size, own_size = (file.execute("PRAGMA page_size").fetchone()[0] for file in (present, connection))
+        if size != own_size:
+            connection.execute("PRAGMA journal_mode=DELETE")
+            connection.execute(f"PRAGMA page_size={size}")
+            connection.execute("VACUUM")
 
 
 @contextmanager

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, and_, bindparam, delete, false, func, insert, or_, select, text
+from sqlalchemy.exc import DBAPIError
 
+from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import State
 from vivavoce.store.browse.filter import no_cursor
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, for_writing, on_postgresql
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, for_writing, is_forbidden, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, passages, sample_index, scores, unread
 from vivavoce.store.runs.rows import status_of, tagged, tags_of
 from vivavoce.store.search.query import (
@@ -31,6 +33,15 @@ from vivavoce.store.search.runs import Vocabulary, check_names, remarked, runs_o
 
 Kind = Literal["conversation", "reason", "comment"]
 """What a hit is in: what was said in a conversation, the reasons of its scores, or comments, which are not passages."""
+
+_CLEAN_PENDING = """
+SELECT gin_clean_pending_list(oid) FROM pg_class
+WHERE oid = 'passages_by_word'::regclass AND pg_has_role(relowner, 'USAGE')
+"""
+"""Only the owner of an index may clean it; for others PostgreSQL does so itself, later."""
+
+_GRANTS = "GRANT INSERT, UPDATE, DELETE ON unread, passages TO USER; GRANT USAGE ON SEQUENCE passages_id_seq TO USER"
+"""What lets a user of PostgreSQL index."""
 
 LAST = 2**63 - 1
 """No passage has a number above it."""
@@ -372,15 +383,29 @@ class Searcher:
         with self._database.apart() as connection:
             while not until() and connection.execute(pending.limit(1)).first():
                 connection.rollback()
-                with for_writing(connection).begin():
-                    number += _read_some(connection, pending)
+                try:
+                    with for_writing(connection).begin():
+                        number += _read_some(connection, pending)
+                except DBAPIError as error:
+                    if is_forbidden(error):
+                        raise self._needs_writer(connection, pending) from error
+                    raise
             if number >= BATCH and on_postgresql(connection):
                 connection.rollback()
                 with connection.begin():
-                    connection.execute(text("SELECT gin_clean_pending_list('passages_by_word')"))
+                    connection.execute(text(_CLEAN_PENDING))
                     if number >= MANY:
                         connection.execute(text("ANALYZE passages"))
             return number
+
+    def _needs_writer(self, connection: Connection, pending: AnySelect) -> StoreError:
+        """Return what is said where texts are still to be indexed and this user may not write."""
+        count = connection.execute(select(func.count()).select_from(pending.subquery())).scalar_one()
+        hint = f", or let this one index: {_GRANTS}" if on_postgresql(connection) else ""
+        return StoreError(
+            f"{self._database.place}: {count:,} of the texts to search are not indexed yet, and this user may only "
+            f"read; search once as a user that may write{hint}"
+        )
 
 
 def _among(connection: Connection, query: Query, run_id: str | None) -> list[str] | None:
