@@ -160,12 +160,15 @@ def test_private_addresses_are_refused(store: Store) -> None:
         *("http://[::ffff:127.0.0.1]/", "http://[2002:7f00:1::]/", "http://0/", "http://224.0.0.1/"),
         *("http://[64:ff9b::a9fe:a9fe]/", "http://[::127.0.0.1]/", "http://[::ffff:0:127.0.0.1]/", "http://[fec0::1]/"),
         *("http://192.0.0.192/", "http://168.63.129.16/", "http://192.88.99.1/", "http://[3fff::1]/"),
-        "http://[5f00::1]/",
+        *("http://[5f00::1]/", "http://[64:ff9b:1:a9fe:00a9:fe00:808:808]/", "http://[64:ff9b:1::808:808]/"),
     ):
         with pytest.raises(UsageError, match="is in a private network"):
             check_outward(url, private=False)
     for url in ("http://93.184.215.14/", "http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/"):
         check_outward(url, private=False)
+    for url in ("http://93.184.215.14/x y", "http://93.184.215.14/\r\nX-Evil: 1", "http://93.184.215.14/\0"):
+        with pytest.raises(UsageError, match="visible ASCII"):
+            check_outward(url, private=False)
     for url in ("file:///etc/passwd", "http://user:pass@x.example/", "ftp://x", ""):
         with pytest.raises(UsageError):
             check_outward(url, private=True)
@@ -237,7 +240,7 @@ def test_a_receiver_that_never_ends_its_answer_is_left(piece: bytes, monkeypatch
 
 def test_an_address_that_cannot_be_sent_is_refused() -> None:
     for url in ("http://127.0.0.1/café", "http://127.0.0.1/?x=é", "http://localhost/\u2003"):
-        with pytest.raises(UsageError, match="only ASCII"):
+        with pytest.raises(UsageError, match="only visible ASCII"):
             check_outward(url, private=True)
 
 

@@ -258,6 +258,13 @@ def test_true_and_what_is_empty_are_refused_in_graders(grader: str) -> None:
         ran({**RIGHT, "ground_truth": "5"}, more=f"graders:\n  c: {grader}\n")
 
 
+@pytest.mark.parametrize("option", ["tolerance: .inf", "tolerance: .nan", "tolerance: 'Infinity'", "relative: -1"])
+def test_a_distance_that_any_number_is_within_is_refused(option: str) -> None:
+    grader = f"{{kind: function, function: numeric, config: {{{option}}}}}"
+    with pytest.raises(UsageError, match=f"option '{option.partition(':')[0]}' of 'numeric'"):
+        ran({**RIGHT, "ground_truth": "5"}, more=f"graders:\n  c: {grader}\n")
+
+
 @pytest.mark.parametrize(
     "gate", ["value: true", "value: 0.5, min_scored: true", "value: 1, max_findings: {rule: true}"]
 )

@@ -28,6 +28,7 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.extractors import View
 from vivavoce.grading.texts import (
     Answer,
+    Distance,
     Take,
     differs_as_json,
     lacks_number,
@@ -188,7 +189,6 @@ Text = Annotated[str, Field(min_length=1)] | StrictInt | Annotated[float, Field(
 Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Text | list[Text])]
 Value = Text | StrictBool | dict[str, JsonValue]
 """A text or a number, or what is compared as a JSON value."""
-Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
 
 def _exactly(value: Any, check: ValidatorFunctionWrapHandler) -> float:

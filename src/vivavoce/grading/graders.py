@@ -22,6 +22,7 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.extractors import View
 from vivavoce.grading.functions import JsonSchema, Pattern
 from vivavoce.grading.texts import (
+    Distance,
     Take,
     differs,
     differs_as_json,
@@ -140,8 +141,8 @@ def json_schema(case: Case, *, schema: JsonSchema | None = None) -> Score:
 def numeric(
     case: Case,
     *,
-    tolerance: float = 0.0,
-    relative: float = 0.0,
+    tolerance: Distance = 0.0,
+    relative: Distance = 0.0,
     take: Take = "last",
     locale: Locale | None = None,
 ) -> Score:

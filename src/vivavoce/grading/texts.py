@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from vivavoce.comparing.json_values import BrokenJson, decode_exact_from, read_strict_json, same_json
 from vivavoce.comparing.numbers import (
@@ -47,6 +47,8 @@ _MAX_ATTEMPTS = 1000
 Take = Literal["last", "first"]
 """Which number of a text counts."""
 Amount = float | Decimal
+Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
+"""How far a number may be from another one."""
 
 
 def differs_as_json(text: str, wanted: JsonValue) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import re
 import socket
 import ssl
 import threading
@@ -17,6 +18,8 @@ from urllib.parse import urlsplit
 
 from vivavoce.errors import UsageError
 from vivavoce.wire.http import checked_url
+
+_NOT_IN_ADDRESSES = re.compile("[^!-~]")
 
 TIMEOUT = 15.0
 """Seconds to connect; the answer may take as long again."""
@@ -29,8 +32,8 @@ def check_outward(url: str, *, private: bool) -> None:
         UsageError: it is not a web address, its host is not known, or it is private and `private` is False.
     """
     checked_url(url, "the address of a webhook")
-    if not url.isascii():
-        raise UsageError(f"the address of a webhook has only ASCII characters: write others in '{url}' as %XX")
+    if _NOT_IN_ADDRESSES.search(url):
+        raise UsageError(f"the address of a webhook has only visible ASCII characters: write others in {url!r} as %XX")
     _address(url, private=private)
 
 
@@ -101,7 +104,7 @@ def _address(url: str, *, private: bool) -> tuple[str, int]:
     return numbers[0], port
 
 
-_EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+_EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
 """IPv6 networks whose last 32 bits are an IPv4 address: NAT64, IPv4-compatible, and IPv4-translated."""
 
 _RESERVED = tuple(
@@ -109,14 +112,14 @@ _RESERVED = tuple(
         ipaddress.ip_network,
         (
             *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
-            *("fec0::/10", "3fff::/20", "5f00::/16"),
+            *("64:ff9b:1::/48", "fec0::/10", "3fff::/20", "5f00::/16"),
         ),
     )
 )
 """Networks that some versions of Python call global and no webhook may reach.
 
-They are IETF protocols, the former 6to4 relays, Azure's wire server, site-local addresses, documentation, and segment
-routing. Source: https://www.iana.org/assignments/iana-ipv6-special-registry
+They are IETF protocols, the former 6to4 relays, Azure's wire server, NAT64 of a local network, site-local addresses,
+documentation, and segment routing. Source: https://www.iana.org/assignments/iana-ipv6-special-registry
 """
 
 

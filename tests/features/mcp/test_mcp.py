@@ -184,6 +184,7 @@ async def test_with_write_a_client_may_keep_and_run(folder: Path) -> None:
         ran = await call(client, "run_suite", suite="suite.yaml")
         assert ran["graders"][0]["mean"] == 1.0
         assert "no suite" in await failing(client, "run_suite", suite="../suite.yaml")
+        assert "max_calls" in await failing(client, "run_suite", suite="suite.yaml", max_calls=-1)
     with Store.open(folder / "s.db") as store:
         assert {kept["run"], ran["run"]} <= {run.id for run in store.runs()}
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -251,6 +252,19 @@ def test_runs_come_newest_first_in_pages_with_the_figures_of_their_gate(store: S
     assert second.headline is not None
     assert (second.headline.name, second.headline.low, second.headline.high) == ("goal", 0.1, 0.7)
     assert store.browse.runs(after=first.next).runs[-1].headline is None
+
+
+@pytest.mark.parametrize("value", ["a\0b", "a\ud800b", math.inf, math.nan, 10**400, ["\0"], {"\0": "\ud800"}])
+def test_runs_with_values_that_databases_do_not_take_as_json_are_listed(store: Store, value: object) -> None:
+    add_run(store, 0, "polite")
+    run, scores = store.run("r0"), store.grading("r0", "r0-g1")
+    store.update_run(run.model_copy(update={"spec": {"description": value}}))
+    store.update_grading(scores.model_copy(update={"spec": {**scores.spec, "graders": {"x": value}}}))
+    newest = store.browse.runs().runs[0]
+    assert (newest.id, newest.title) == ("r0", None)
+    assert newest.headline is not None
+    assert newest.headline.name == "polite"
+    assert store.browse.runs(text="\0").runs == []
 
 
 def test_runs_are_found_by_suite_status_and_a_part_of_their_name(store: Store) -> None:

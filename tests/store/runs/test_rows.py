@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vivavoce.errors import StoreError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Evidence, Finding, Score, Usage, mean_of_turns
@@ -117,6 +119,28 @@ def test_text_that_is_not_unicode_is_stored_escaped_in_columns_and_exact_in_json
     submission = "\\u0000" if is_postgresql(store.place) else "\0"
     assert read.attempt.trajectory == talk.model_copy(update={"session_id": "s\\udfff"})
     assert read.scores == {"exact": grade.model_copy(update={"reason": "r\\ud800 ü", "submission": submission})}
+
+
+@pytest.mark.parametrize("tag", ["a\0b", "a\ud800b"])
+def test_tags_that_are_not_text_for_a_database_are_stored_escaped_and_found(store: Store, tag: str) -> None:
+    attempt = cases.attempt(1, Trajectory()).model_copy(update={"sample": json.dumps({"id": "x", "tags": [tag]})})
+    stored(store, Outcome(attempt=attempt, scores={"exact": score("exact", value=1)}))
+    (sample,) = store.browse.samples(GRADING, f'tag:"{tag}"').samples
+    assert sample.sample_id == attempt.key.sample_id
+
+
+def test_a_row_that_a_database_refuses_costs_no_other_row(store: Store) -> None:
+    good, bad, last = (cases.outcome(number, number) for number in range(3))
+    bad = bad.model_copy(update={"attempt": bad.attempt.model_copy(update={"position": 2**70})})
+
+    async def put() -> None:
+        async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+            for outcome in (good, bad, last):
+                await writer.put(outcome)
+
+    with pytest.raises(StoreError):
+        asyncio.run(put())
+    assert [outcome.attempt.key.sample_id for outcome in store.outcomes(GRADING)] == ["sample-0", "sample-2"]
 
 
 def test_numbers_without_a_value_come_back(store: Store) -> None:

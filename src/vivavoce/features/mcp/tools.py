@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import UsageError
@@ -149,7 +149,12 @@ class StoreTools:
             result = await aevaluate([row], as_named(named), model=model, name=name, store=self.store.place)
         return self._ended(result)
 
-    async def run_suite(self, suite: str, max_calls: int = 200, max_samples: int | None = None) -> Data:
+    async def run_suite(
+        self,
+        suite: str,
+        max_calls: Annotated[int, Field(ge=0)] = 200,
+        max_samples: Annotated[int, Field(ge=1)] | None = None,
+    ) -> Data:
         """Run a suite of the folder where the server was started, and keep its run; return the summary.
 
         At most `max_calls` calls of models and of the target are made. The suite's own targets and judges are used.

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeVar, Unpack
 
-from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, func, or_, select, tuple_
 
 from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.lazy_names import lazy
@@ -473,13 +473,11 @@ def _others(connection: Connection, within: Within, name: str) -> set[str] | Non
 
 def _newest_gradings(connection: Connection, ids: Sequence[str]) -> dict[str, AnyRow]:
     g = gradings.c
-    if on_postgresql(connection):
-        gate: ColumnElement[Any] = func.json_extract_path_text(cast(g.spec, JSON), "gate", "metric_key")
-    else:
-        gate = func.json_extract(g.spec, "$.gate.metric_key")
-    query = select(g.id, g.run_id, g.verdict, g.summary, gate.label("gate")).where(g.run_id.in_(ids))
-    complete_last = query.order_by(g.finished_at.is_not(None), g.created_at, g.id)
-    return {row.run_id: row for row in connection.execute(complete_last)}
+    of_runs = select(g.id, g.run_id).where(g.run_id.in_(ids))
+    complete_last = of_runs.order_by(g.finished_at.is_not(None), g.created_at, g.id)
+    newest = {row.run_id: row.id for row in connection.execute(complete_last)}
+    query = select(g.id, g.run_id, g.verdict, g.summary, g.spec).where(g.id.in_(newest.values()))
+    return {row.run_id: row for row in connection.execute(query)}
 
 
 def _comments_of_runs(connection: Connection, ids: Sequence[str]) -> Mapping[str, int]:

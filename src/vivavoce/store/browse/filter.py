@@ -266,7 +266,7 @@ def _has(term: Has, within: Within) -> Condition:
         case "state":
             return d.state == value
         case "tag":
-            places = (func.strpos if within.postgresql else func.instr)(d.tags, literal(tagged(value), Text))
+            places = (func.strpos if within.postgresql else func.instr)(d.tags, literal(tagged(value), Text(nul=False)))
             return func.coalesce(places, 0) > 0
         case "has":
             return d.attempt_id.in_(_with(value))
@@ -371,7 +371,9 @@ def run_conditions(which: RunFilter, dead: Collection[str], *, postgresql: bool)
         found.append(r.started_at < until)
     if text := which.get("text"):
         part, named = text.lower(), (r.id, r.suite, func.coalesce(r.title, ""))
-        found.append(or_(*(func.lower(column).contains(part, autoescape=True) for column in named)))
+        found.append(
+            or_(*(func.lower(column, type_=Text(nul=False)).contains(part, autoescape=True) for column in named))
+        )
     if (tag := which.get("tag")) is not None:
         found.append(func.coalesce(place(r.tags, literal(tagged(tag), Text)), 0) > 0)
     if (target := which.get("target")) is not None:  # as the JSON of a summary names it

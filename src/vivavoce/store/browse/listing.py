@@ -280,7 +280,8 @@ def _readable_entry(run: AnyRow, grading: AnyRow | None, comments: int) -> RunEn
         known["error_attempts"] = summary.get("error_attempts") or summary.get("failed_attempts")
         known["summary"] = summary or None
         known["cost"] = _cost(summary.get("usage") or {})
-        known["headline"] = _headline(summary, grading.gate)
+        gate: dict[str, Any] = json.loads(grading.spec).get("gate") or {}
+        known["headline"] = _headline(summary, gate.get("metric_key"))
     return RunEntry(**known)
 
 

@@ -400,7 +400,7 @@ sample_index = Table(
     Column("skips", Integer, nullable=False),
     Column("turns", Integer, nullable=False),
     Column("seconds", Double),
-    Column("tags", Text),
+    Column("tags", Text(nul=False)),
     Column("target", Name),
     Column("trial", Integer),
     Column("tokens", BigInteger),

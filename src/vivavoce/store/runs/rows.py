@@ -32,7 +32,7 @@ from vivavoce.records.score import (
 )
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.database import AnyRow, UnreadableRow, check_times, columns_of, values_of
-from vivavoce.store.database.schema import json_text
+from vivavoce.store.database.schema import json_text, storable
 
 
 class AttemptCells(NamedTuple):
@@ -283,13 +283,13 @@ def usage_of_test(test: Mapping[str, Any]) -> dict[str, Usage]:
 
 
 def tags_of(sample: str) -> str | None:
-    """Return the tags of a sample (JSON) as one text that `tagged` can search; None if it has none."""
+    """Return the tags of a sample (JSON) as one storable text that `tagged` can search; None if it has none."""
     if '"tags"' not in sample:
         return None
     parsed: Any = json.loads(sample)
     tags: Any = cast("dict[str, Any]", parsed).get("tags") if isinstance(parsed, dict) else None
     named = [one for one in cast("list[Any]", tags) if isinstance(one, str)] if isinstance(tags, list) else []
-    return "".join(map(tagged, named)) or None
+    return storable("".join(map(tagged, named)), nul=False) or None
 
 
 def split_tags(text: str | None) -> list[str]:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, update
-from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.label import Remarks
@@ -129,16 +129,15 @@ class Committer:
         """
         try:
             self._commit(for_writing(connection), batch)
-        except (UnicodeEncodeError, DataError):
+        except (UnicodeEncodeError, DataError, OverflowError, IntegrityError, StoreError) as error:
             text = text_for(connection.dialect)
             plainer = [entry.with_texts(text) for entry in batch]
-            if plainer == batch:
-                raise
-            self.store(connection, plainer)
-        except (IntegrityError, StoreError) as error:
-            if len(batch) == 1:
+            if plainer != batch:
+                self.store(connection, plainer)
+            elif len(batch) > 1:
+                self._store_one_by_one(connection, batch)
+            else:
                 raise StoreError(f"{self._place}: {batch[0].title} was rejected: {_why(error)}") from error
-            self._store_one_by_one(connection, batch)
 
     def _store_one_by_one(self, connection: Connection, batch: Sequence[Entry]) -> None:
         """Store the others if some entries of a batch are refused; raise the first refusal."""
@@ -212,12 +211,10 @@ class Committer:
         return row.id, facts
 
 
-def _why(error: IntegrityError | StoreError) -> str:
-    if isinstance(error, StoreError):
-        return str(error)
-    return (
-        "it is already in the store; is another process working on this run?" if is_duplicate(error) else meaning(error)
-    )
+def _why(error: Exception) -> str:
+    if isinstance(error, IntegrityError) and is_duplicate(error):
+        return "it is already in the store; is another process working on this run?"
+    return meaning(error) if isinstance(error, DBAPIError) else str(error)
 
 
 def remark(connection: Connection, run_id: str, change: Remarks, actor: str) -> None:
