@@ -35,7 +35,7 @@ def shown(text: str) -> str:
     parts: list[str] = []
     place = 0
     for mark in hidden_markup(text):
-        parts += [text[place : mark.start], mark.shown]
+        parts += [text[place : mark.start], mark.replacement]
         place = mark.end
     return "".join([*parts, text[place:]])
 
@@ -490,7 +490,7 @@ def test_a_hidden_word_has_its_place_in_the_original_text(before: str, hidden: s
 
 @given(st.text(max_size=40), st.booleans(), st.booleans())
 def test_a_plain_text_has_places_in_the_original(text: str, shown: bool, apart: bool) -> None:
-    plain = PlainText(text, shown=shown, apart=apart)
+    plain = PlainText(text, hide_markup=shown, apart=apart)
     for place in range(len(plain.text)):
         start, end = plain.span(place, place + 1)
         assert 0 <= start < end <= len(text)

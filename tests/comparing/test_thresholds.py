@@ -19,7 +19,7 @@ from vivavoce.comparing.thresholds import (
     number_text,
     percentile,
     reaches,
-    rounded,
+    round_toward_side,
     share_text,
 )
 from vivavoce.stats.intervals import percentile as interpolated
@@ -125,7 +125,7 @@ def test_what_is_printed_is_on_the_same_side_of_the_limit(limit: float, apart: f
 @given(DECIMALS, st.integers(1, 10**30), st.sampled_from([-1, 0, 1]))
 def test_what_is_stored_is_on_the_same_side_of_the_limit(limit: float, apart: int, side: int) -> None:
     value = exact(limit) + Fraction(side, apart)
-    stored = rounded(value, limit)
+    stored = round_toward_side(value, limit)
     assert [compare(stored, op, limit) for op in OPERATORS] == [compare(value, op, limit) for op in OPERATORS]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from vivavoce.stats.groups import Cell, GroupDifference, Sample, adjusted, group_differences
+from vivavoce.stats.groups import Cell, GroupDifference, Sample, adjust_p_values, group_differences
 from vivavoce.stats.intervals import mean_interval
 
 PUBLISHED = [
@@ -45,7 +45,7 @@ def of(samples: Counter[Sample], name: str) -> GroupDifference:
 
 
 def test_the_published_example_keeps_four() -> None:
-    found = adjusted(PUBLISHED)
+    found = adjust_p_values(PUBLISHED)
     assert sum(q <= 0.05 for q in found) == 4
     assert found[3] == pytest.approx(0.0095 * 15 / 4)
     assert found == sorted(found)
@@ -53,10 +53,10 @@ def test_the_published_example_keeps_four() -> None:
 
 
 def test_adjusted_values_stand_where_their_p_values_stood() -> None:
-    turned = adjusted(PUBLISHED[::-1])
-    assert turned[::-1] == adjusted(PUBLISHED)
-    assert adjusted([]) == []
-    assert adjusted([0.03]) == [0.03]
+    turned = adjust_p_values(PUBLISHED[::-1])
+    assert turned[::-1] == adjust_p_values(PUBLISHED)
+    assert adjust_p_values([]) == []
+    assert adjust_p_values([0.03]) == [0.03]
 
 
 def test_independent_groups_have_the_published_interval() -> None:

@@ -18,10 +18,10 @@ from vivavoce.stats.sampled import (
     PopulationMean,
     Units,
     allocation,
-    drawn_for_half_width,
     inclusion,
     population_mean,
     population_weights,
+    size_for_half_width,
     systematic,
     with_floor,
 )
@@ -120,7 +120,7 @@ class Log:
         spread = np.exp(0.5 * self.hard + 0.4 * self.random.normal(size=SIZE))
         weights = with_floor(spread) if kind in ("importance", "both") else np.ones(SIZE)
         self.strata: list[tuple[Places, Numbers]] = []
-        for stratum, size in enumerate(self.design.drawn):
+        for stratum, size in enumerate(self.design.sample_sizes):
             places = np.flatnonzero(strata == stratum)
             self.strata.append((places, inclusion(weights[places], size)))
         self.of = strata
@@ -237,16 +237,16 @@ def test_the_draws_for_half_the_width_are_the_fewest_whose_interval_has_it(
         assert found is not None
         return found.high - found.low
 
-    needed = drawn_for_half_width(drawn, population, rate)
+    needed = size_for_half_width(drawn, population, rate)
     assert width(needed) <= width(drawn) / 2 + 1e-9
     assert needed == drawn or width(needed - 1) >= width(drawn) / 2 - 1e-9
 
 
 @pytest.mark.parametrize(("rate", "factor"), [(0.5, 4.0), (0.9, 3.8), (1.0, 2.0), (0.0, 2.0)])
 def test_near_the_ends_half_the_width_takes_twice_as_many_and_not_four_times(rate: float, factor: float) -> None:
-    assert drawn_for_half_width(100, 10**6, rate) / 100 == pytest.approx(factor, rel=0.06)
+    assert size_for_half_width(100, 10**6, rate) / 100 == pytest.approx(factor, rel=0.06)
 
 
 def test_few_draws_of_a_few_have_their_half_width_with_all_of_them() -> None:
-    assert drawn_for_half_width(5, 6, 0.5) == 6
-    assert drawn_for_half_width(1, 1, 1.0) == 1
+    assert size_for_half_width(5, 6, 0.5) == 6
+    assert size_for_half_width(1, 1, 1.0) == 1

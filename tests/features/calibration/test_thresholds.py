@@ -9,7 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vivavoce.features.calibration.thresholds import MOST, Labelled, Thresholds, between, choose_thresholds, worth
+from vivavoce.features.calibration.thresholds import (
+    MAX_THRESHOLDS,
+    Labelled,
+    Thresholds,
+    between,
+    choose_thresholds,
+    worth,
+)
 
 
 def graded(
@@ -47,9 +54,9 @@ def test_only_what_the_cheap_judge_does_not_know_goes_on() -> None:
     assert found is not None
     assert (found.thresholds, found.cost) == (Thresholds(0.3, 0.7), pytest.approx(0.4))
     applied = found.thresholds.of(cases)
-    assert (applied.asked.sum(), applied.cost) == (60, pytest.approx(0.4))
-    assert (applied.passed[~applied.asked] == cases.good[~applied.asked]).all()
-    assert (applied.passed[applied.asked] == cases.then[applied.asked]).all()
+    assert (applied.uncertain.sum(), applied.cost) == (60, pytest.approx(0.4))
+    assert (applied.passed[~applied.uncertain] == cases.good[~applied.uncertain]).all()
+    assert (applied.passed[applied.uncertain] == cases.then[applied.uncertain]).all()
 
 
 def test_it_may_cost_no_more_than_is_said() -> None:
@@ -121,7 +128,7 @@ def test_thresholds_have_as_few_digits_as_tell_values_apart(values: list[float],
 
 
 def test_of_many_values_only_some_thresholds_are_tried() -> None:
-    assert len(between(np.linspace(0, 1, 100_000))) == MOST
+    assert len(between(np.linspace(0, 1, 100_000))) == MAX_THRESHOLDS
 
 
 def test_labels_of_one_sample_are_worth_one() -> None:

@@ -10,7 +10,7 @@ from report.cases import TIMEOUT, keep, outcome
 from store.postgresql import Server, server
 from vivavoce.errors import NotFound
 from vivavoce.features.clusters import reasons
-from vivavoce.features.clusters.finding import Found, find_clusters
+from vivavoce.features.clusters.finding import ClusterResult, find_clusters
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score, mean_of_turns
@@ -38,7 +38,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def found(store: Store, outcomes: list[Outcome], embedder: str | None = "words", grader: str | None = None) -> Found:
+def found(
+    store: Store, outcomes: list[Outcome], embedder: str | None = "words", grader: str | None = None
+) -> ClusterResult:
     graded = asyncio.run(keep(store, outcomes, gate=None))
     return find_clusters(store, graded.grading, embedder=embedder, grader=grader)
 

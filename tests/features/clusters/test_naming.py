@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vivavoce.errors import ModelFault
-from vivavoce.features.clusters.naming import BATCH, MOST, name_clusters
+from vivavoce.features.clusters.naming import BATCH, MAX_CLUSTERS, name_clusters
 from vivavoce.features.clusters.records import Cluster, Clusters, Example
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import ModelReply, Request
@@ -99,9 +99,9 @@ def test_a_model_that_fails_names_nothing_and_the_rest_stays() -> None:
 
 def test_of_many_clusters_the_first_are_named_in_batches() -> None:
     model = Namer(lambda call: [(number, f"name {call} {number}") for number in range(1, BATCH + 1)])
-    names, done = named(clusters(MOST + 3), model)
-    assert len(model.asked) == MOST / BATCH
-    assert [name is not None for name in names] == [True] * MOST + [False] * 3
+    names, done = named(clusters(MAX_CLUSTERS + 3), model)
+    assert len(model.asked) == MAX_CLUSTERS / BATCH
+    assert [name is not None for name in names] == [True] * MAX_CLUSTERS + [False] * 3
     assert done.naming is not None
     assert done.naming.notes == ("3 clusters keep their signatures: only the first 100 are named",)
 

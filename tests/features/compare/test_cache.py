@@ -76,7 +76,7 @@ def test_a_run_of_the_same_name_in_place_of_a_deleted_one_is_compared_anew(
 def test_what_was_asked_long_ago_is_forgotten(
     store: Store, both: tuple[Grading, Grading], made: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "KEPT", 1)
+    monkeypatch.setattr(module, "MAX_CACHED", 1)
     comparisons = Comparisons()
     a, b = both
     for one, other in ((a, b), (b, a), (a, b)):

@@ -14,7 +14,7 @@ from server.live import get
 from server.pages.cases import BROKEN, Elements, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
 from vivavoce.features.compare.markdown import markdown_comparison
-from vivavoce.features.compare.page import SHOWN
+from vivavoce.features.compare.page import PAGE_SIZE
 from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score, failed
@@ -94,12 +94,12 @@ def test_flips_lead_to_both_conversations_and_say_why(empty: Store, url: str) ->
 
 
 def test_a_long_list_is_shown_a_part_at_a_time(empty: Store, url: str) -> None:
-    number = 2 * SHOWN + 7
+    number = 2 * PAGE_SIZE + 7
     two(empty, scored([1.0] * number), scored([0.0] * number))
     answer = get(f"{url}/compare?a=run-a&b=run-b")
     assert len(gzip.compress(answer.body)) < 150_000
     whole = Elements(answer.text)
-    assert len([link for link in rows(whole) if link.startswith("/compare/samples")]) == SHOWN
+    assert len([link for link in rows(whole) if link.startswith("/compare/samples")]) == PAGE_SIZE
     assert f"All {number}" in whole.text
     seen: list[str] = []
     path: str | None = "/compare?a=run-a&b=run-b&only=worsened"

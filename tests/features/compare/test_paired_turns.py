@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from server.pages.cases import called, outcome, per_turn, turn
-from vivavoce.features.compare.paired_turns import SHOWN, paired_turns, parting_turn
+from vivavoce.features.compare.paired_turns import PAGE_SIZE, paired_turns, parting_turn
 from vivavoce.records.score import Evidence, Score
 
 
@@ -61,6 +61,6 @@ def test_evidence_is_found_on_its_side_under_names_of_its_own() -> None:
 
 
 def test_of_a_long_conversation_a_part_is_shown() -> None:
-    long = outcome("a", [turn(i, f"ask {i}", "so") for i in range(SHOWN + 5)])
-    found = paired_turns(long, long, SHOWN)
-    assert ([one.index for one in found.turns], found.length) == (list(range(SHOWN, SHOWN + 5)), SHOWN + 5)
+    long = outcome("a", [turn(i, f"ask {i}", "so") for i in range(PAGE_SIZE + 5)])
+    found = paired_turns(long, long, PAGE_SIZE)
+    assert ([one.index for one in found.turns], found.length) == (list(range(PAGE_SIZE, PAGE_SIZE + 5)), PAGE_SIZE + 5)

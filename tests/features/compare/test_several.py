@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 
 from report.cases import keep, outcome
 from vivavoce.errors import UsageError
-from vivavoce.features.compare.several import MOST, SeveralComparisons, compare_several, markdown_several, several
+from vivavoce.features.compare.several import MAX_RUNS, SeveralComparisons, compare_several, markdown_several, several
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
@@ -68,7 +68,10 @@ async def test_what_is_undecided_for_one_run_is_undecided_for_all(store: Store) 
 
 async def test_the_same_scores_twice_and_too_many_runs_are_refused(store: Store) -> None:
     one = (await keep(store, held(1), "run-0")).grading
-    many = [one.model_copy(update={"id": f"g{i}"}) for i in range(MOST)]
-    for others, why in (([one], "run-0-g1 is named twice"), (many, f"at most {MOST} runs at a time, got {MOST + 1}")):
+    many = [one.model_copy(update={"id": f"g{i}"}) for i in range(MAX_RUNS)]
+    for others, why in (
+        ([one], "run-0-g1 is named twice"),
+        (many, f"at most {MAX_RUNS} runs at a time, got {MAX_RUNS + 1}"),
+    ):
         with pytest.raises(UsageError, match=why):
             compare_several(one, others, "support", lambda a, b, level: compare(store, a, b, level=level))

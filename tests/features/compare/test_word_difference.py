@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from vivavoce.features.compare.text_difference import MOST, same_share, word_difference
+from vivavoce.features.compare.text_difference import MAX_WORDS, same_share, word_difference
 
 
 def as_marks(before: str, after: str) -> str:
@@ -40,8 +40,8 @@ def test_both_texts_can_be_read_from_it() -> None:
 
 
 def test_long_texts_differ_as_a_whole_between_what_their_ends_share() -> None:
-    before = "start " + " ".join(f"a{i}" for i in range(MOST)) + " end"
-    after = "start " + " ".join(f"b{i}" for i in range(MOST)) + " end"
+    before = "start " + " ".join(f"a{i}" for i in range(MAX_WORDS)) + " end"
+    after = "start " + " ".join(f"b{i}" for i in range(MAX_WORDS)) + " end"
     assert [one.kind for one in word_difference(before, after)] == ["same", "gone", "new", "same"]
 
 

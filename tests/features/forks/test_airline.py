@@ -13,8 +13,8 @@ import pytest
 
 from recordings import RECORDINGS, needs_recordings
 from vivavoce import RunOptions, run_suite
-from vivavoce.features.forks.experiment import Wanted, fork_run
-from vivavoce.features.forks.report import Forked, forked
+from vivavoce.features.forks.experiment import ForkRequest, fork_run
+from vivavoce.features.forks.report import Forked, read_fork
 from vivavoce.files.rows import read_rows
 from vivavoce.records.score import conversation_name
 from vivavoce.report.capture import find_conversation
@@ -108,8 +108,8 @@ async def searched(store: Store, path: Path) -> Forked:
     failed = next(one for one in store.outcomes(store.grading(run.id).id) if not one.scores["done"].passed)
     name = conversation_name("task", failed.attempt.key.trial)
     stored, outcome = find_conversation(store, f"{run.id}/{name}")
-    result = await fork_run(stored, outcome, Wanted(trials=200), store=store).execute()
-    return forked(store, store.run(result.run.id))
+    result = await fork_run(stored, outcome, ForkRequest(trials=200), store=store).execute()
+    return read_fork(store, store.run(result.run.id))
 
 
 @needs_recordings

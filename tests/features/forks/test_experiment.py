@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from vivavoce import UsageError, run_suite
-from vivavoce.features.forks.experiment import Wanted, fork_run
+from vivavoce.features.forks.experiment import ForkRequest, fork_run
 from vivavoce.features.forks.records import Fork
-from vivavoce.features.forks.report import Forked, forked
+from vivavoce.features.forks.report import Forked, read_fork
 from vivavoce.messages import ToolCall
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.capture import find_conversation
@@ -51,8 +51,8 @@ def chat(server: LoopbackServer) -> dict[str, Any]:
 
 async def forked_from(store: Store, name: str, options: RunOptions | None = None, **wanted: Any) -> Forked:
     run, outcome = find_conversation(store, name)
-    result = await fork_run(run, outcome, Wanted(**wanted), options, store=store).execute()
-    return forked(store, store.run(result.run.id))
+    result = await fork_run(run, outcome, ForkRequest(**wanted), options, store=store).execute()
+    return read_fork(store, store.run(result.run.id))
 
 
 def held(store: Store, result: RunResult | Run) -> list[Outcome]:
@@ -166,7 +166,7 @@ async def test_a_search_that_was_stopped_goes_on_and_pays_nothing_twice(store: S
         assert store.run(part.run).status == "interrupted"
         before = len(held(store, store.run(part.run)))
         resumed = await reopen_run(part.run, store=store).execute()
-        found = forked(store, store.run(part.run))
+        found = read_fork(store, store.run(part.run))
         assert resumed.run.status == "finished"
         assert (found.answer, found.turn, found.spent) == (whole.answer, whole.turn, whole.spent)
         assert [one.scored for one in found.places] == [one.scored for one in whole.places]
@@ -335,7 +335,7 @@ async def test_a_grader_or_a_target_that_changed_since_is_noticed(store: Store, 
     run = run_suite(path, store=store.place).run
     (tmp_path / "bot.py").write_text("def reply(messages): return 'yes'")
     stored, outcome = find_conversation(store, f"{run.id}/a")
-    result = await fork_run(stored, outcome, Wanted(turn=1, trials=1), store=store).execute()
+    result = await fork_run(stored, outcome, ForkRequest(turn=1, trials=1), store=store).execute()
     assert any("the code of the target has changed since" in note for note in result.notes)
     (tmp_path / "g.py").write_text("def g(sample, submission): return 0.5")
     with pytest.raises(UsageError, match=r"'g' has changed since it graded .*; grade it again first: viva runs grade"):

@@ -13,10 +13,10 @@ from server.live import get, serving
 from vivavoce import UsageError, run_suite
 from vivavoce.client import Client
 from vivavoce.errors import NotFound
-from vivavoce.features.forks.experiment import Wanted, fork_run
+from vivavoce.features.forks.experiment import ForkRequest, fork_run
 from vivavoce.features.forks.page import fork_plot
 from vivavoce.features.forks.records import Fork, fork_lines, forks_of, same_turns, start_id, start_of
-from vivavoce.features.forks.report import Forked, Place, forked, places_table, sentences
+from vivavoce.features.forks.report import Forked, Place, places_table, read_fork, sentences
 from vivavoce.records.run import AttemptKey, Run
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.capture import find_conversation
@@ -49,7 +49,7 @@ async def forks(tmp_path: Path) -> tuple[Path, Run, Run]:
     run = run_suite(tmp_path / "suite.yaml", store=place).run
     with Store.open(place) as store:
         stored, outcome = find_conversation(store, f"{run.id}/a")
-        wanted = Wanted(trials=60, target="bot.py:good")
+        wanted = ForkRequest(trials=60, target="bot.py:good")
         result = await fork_run(stored, outcome, wanted, store=store).execute()
         return place, store.run(run.id), store.run(result.run.id)
 
@@ -62,7 +62,7 @@ def store(forks: tuple[Path, Run, Run]) -> Iterator[Store]:
 
 def test_every_reader_says_the_same(forks: tuple[Path, Run, Run], store: Store) -> None:
     _, run, fork = forks
-    found = forked(store, fork)
+    found = read_fork(store, fork)
     assert (found.answer, found.turn) == ("fell", 1)
     with serving(store) as url, Client(url) as client:
         assert client.fork(fork.id) == found
@@ -99,13 +99,13 @@ def test_a_fork_is_no_run_of_the_suite(forks: tuple[Path, Run, Run], store: Stor
     with pytest.raises(UsageError, match=f"is a fork of {run.id}/a .*; fork that conversation again"):
         suite_of(fork)
     with pytest.raises(UsageError, match="is not a fork; make one with: viva runs fork"):
-        forked(store, run)
+        read_fork(store, run)
 
 
 def test_the_plot_has_a_mark_for_each_place_that_was_tried_and_for_the_end(
     forks: tuple[Path, Run, Run], store: Store
 ) -> None:
-    found = forked(store, forks[2])
+    found = read_fork(store, forks[2])
     plot = fork_plot(found)
     assert [mark.run for mark in plot.marks if mark.kind == "bad"] == ["turn 2"]
     assert len(plot.marks) == 1 + sum(place.share is not None for place in found.places)

@@ -144,7 +144,7 @@ def test_events_keep_what_is_more_than_the_messages() -> None:
         {"event": "score"},
     ]
     assert [(entry.kind, entry.what, entry.count) for entry in loss.entries()] == [
-        ("repeated", "messages, calls and scores that stand in events again", 9),
+        ("repeated", "messages, calls and scores that events repeat", 9),
         ("aside", "events", 7),
         ("aside", "reasoning", 1),
     ]
@@ -207,7 +207,7 @@ def test_a_damaged_sample_is_told(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unfolds_without_end_is_not_unfolded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect_log, "_LARGEST", 1000)
+    monkeypatch.setattr(inspect_log, "_MAX_BYTES", 1000)
     path = _eval(tmp_path / "log.eval", {f"samples/{n}.json": " " * 900_000 for n in range(3)})
     assert "too large for a log" in _broken(path)[0]
     assert (

@@ -180,7 +180,7 @@ def test_no_run_breaks_the_reader(runs: list[Any]) -> None:
 def test_what_is_no_run_is_told(record: Any) -> None:
     rows, loss = read_values(FORMAT, [record])
     assert rows == []
-    assert [entry.what for entry in loss.entries()] == ["a record is no run of LangSmith"]
+    assert [entry.what for entry in loss.entries()] == ["a record is not a run of LangSmith"]
 
 
 def test_langchains_own_messages_are_read() -> None:

@@ -115,7 +115,7 @@ def test_what_the_user_said_comes_from_the_sample_where_a_turn_lacks_it(tmp_path
     (row,), report = rows_of(file)
     assert [message["content"] for message in row["messages"]][::2] == ["(not recorded)"] * 2
     assert report[0] == "guessed:"
-    assert "2 × what the user said: neither the turn nor a suite.json beside the file has it" in report[1]
+    assert "2 × what the user said: neither the turn nor a suite.json next to the file has it" in report[1]
 
 
 def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) -> None:

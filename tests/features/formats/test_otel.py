@@ -263,7 +263,7 @@ def test_what_was_not_recorded_is_told() -> None:
     assert {(entry.kind, entry.what, entry.count) for entry in loss.entries()} == {
         ("broken", "a trace has no messages: what is said was not recorded", 2),
         ("broken", "a span without the id of its trace", 1),
-        ("broken", "a record is no span and no export of spans", 2),
+        ("broken", "a record is neither a span nor an export of spans", 2),
         ("dropped", "messages that are not JSON; a limit of attributes' lengths cuts them off", 1),
         ("dropped", "a trace without a model call", 1),
     }
@@ -478,7 +478,7 @@ def test_the_first_of_several_answers_is_taken() -> None:
     made = [{**said("assistant", text), "finish_reason": "stop"} for text in ("One.", "Two.")]
     [row], loss = read_values(FORMAT, [export(span("a", 0, chat([ASKED], made)))])
     assert [text for _, text in plain(row)] == ["Where is 1042?", "One."]
-    assert [entry.what for entry in loss.entries()] == ["answers that a model made beside the first"]
+    assert [entry.what for entry in loss.entries()] == ["answers that a model made in addition to the first"]
 
 
 def test_an_attribute_cannot_replace_the_messages() -> None:

@@ -104,7 +104,7 @@ def test_a_session_has_its_times_interruptions_and_agents() -> None:
     assert (last["metadata"]["interrupted"], last["metadata"]["latency"]) == (True, 1.5)
     assert (row["id"], row["metadata"]["duration_ms"]) == ("r", 3000)
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("repeated", "messages, calls and scores that stand in events again"),
+        ("repeated", "messages, calls and scores that events repeat"),
         ("aside", "events"),
         ("aside", "agent_handoff"),
     ]

@@ -176,7 +176,7 @@ async def test_of_too_many_conversations_samples_are_not_told_apart(
     talks = held(1, 2)
     await fill(store, talks)
     groups = count_groups(store, GRADING, "tag", "turns>=0")
-    monkeypatch.setattr(counting, "LARGEST", 10)
+    monkeypatch.setattr(counting, "MAX_CONVERSATIONS", 10)
     found = count_groups(store, GRADING, "tag", "turns>-1")
     assert [one.pass_rate for one in found] == [one.pass_rate for one in groups]
     assert {(one.low, one.rest) for one in found} == {(None, None)}

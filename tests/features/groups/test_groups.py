@@ -15,7 +15,7 @@ from cli.conftest import viva as viva
 from server.live import get, serving
 from vivavoce.client import Client
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.features.groups.report import HEADS, cells, grouped
+from vivavoce.features.groups.report import HEADS, cells, group_conversations
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
@@ -57,7 +57,7 @@ def scores(store: Store) -> Grading:
 
 
 def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -> None:
-    found = grouped(store, scores, "tag")
+    found = group_conversations(store, scores, "tag")
     assert found.finding.startswith(
         "1 group differs from the others beyond chance: tr (8.3% pass, of the others 92.3%: −84.0% ["
     )
@@ -82,7 +82,10 @@ def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -
 
 
 def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, scores: Grading) -> None:
-    assert grouped(store, scores, "metadata.language").groups == grouped(store, scores, "tag").groups
+    assert (
+        group_conversations(store, scores, "metadata.language").groups
+        == group_conversations(store, scores, "tag").groups
+    )
     with serving(store) as url:
         assert "group=metadata.language" in get(f"{url}/runs/latest").text
         table = (
@@ -108,7 +111,7 @@ def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, 
     ],
 )
 def test_what_cannot_be_told_is_said(store: Store, scores: Grading, by: str, which: str, said: str) -> None:
-    assert grouped(store, scores, by, which).finding.startswith(said)
+    assert group_conversations(store, scores, by, which).finding.startswith(said)
 
 
 def test_an_interval_that_excludes_0_among_many_groups_is_explained(
@@ -128,7 +131,7 @@ def test_an_interval_that_excludes_0_among_many_groups_is_explained(
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     run_suite("suite.yaml")
     with Store.open(".vivavoce/vivavoce.db") as opened:
-        found = grouped(opened, opened.grading(opened.run("latest").id), "tag")
+        found = group_conversations(opened, opened.grading(opened.run("latest").id), "tag")
     rest = next(group.rest for group in found.groups if group.name == "a")
     assert rest is not None
     assert rest.high < 0

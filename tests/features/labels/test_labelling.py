@@ -42,17 +42,17 @@ def label(**more: Any) -> Label:
 )
 def test_a_label_is_told_beside_what_the_judge_says(verdict: str, grade: Score, beside: str) -> None:
     (mark,) = human_labels([label(verdict=verdict)], outcome(grades={"goal": grade}))[None]
-    assert mark.beside == beside
+    assert mark.comparison == beside
 
 
 def test_a_label_of_a_turn_stands_beside_the_grade_of_that_turn() -> None:
     labels = human_labels([label(turn=1), label(turn=7)], outcome(grades={"goal": per_turn(1.0, 0.0)}))
-    assert labels[1][0].beside == "the judge says Fail, 0.00: too strict"
-    assert labels[7][0].beside == "the judge has no score here"
+    assert labels[1][0].comparison == "the judge says Fail, 0.00: too strict"
+    assert labels[7][0].comparison == "the judge has no score here"
 
 
 def test_a_label_to_no_grader_stands_alone() -> None:
-    assert human_labels([label(grader="")], outcome())[None][0].beside == ""
+    assert human_labels([label(grader="")], outcome())[None][0].comparison == ""
 
 
 def test_the_questions_of_judges_come_first_with_what_they_are_told() -> None:

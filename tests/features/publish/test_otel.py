@@ -19,7 +19,7 @@ from vivavoce.errors import UsageError
 from vivavoce.features.formats.otel import FORMAT
 from vivavoce.features.publish.conversation import write
 from vivavoce.features.publish.otel import address
-from vivavoce.features.watch.intake import taken
+from vivavoce.features.watch.intake import read_document
 from vivavoce.records.score import Failure, Score, Usage
 from vivavoce.report.export import publish
 from vivavoce.store.store import Store
@@ -143,8 +143,8 @@ async def test_what_is_written_can_be_read_again_as_conversations(store: Store, 
 
 async def test_our_own_receiver_keeps_them_apart_from_production(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), tmp_path, "otel")
-    assert all(arrival.is_own for body in lines(tmp_path / "traces.jsonl") for arrival in taken(body).arrivals)
-    assert not [arrival for body in lines(tmp_path / "logs.jsonl") for arrival in taken(body).arrivals]
+    assert all(arrival.is_own for body in lines(tmp_path / "traces.jsonl") for arrival in read_document(body).arrivals)
+    assert not [arrival for body in lines(tmp_path / "logs.jsonl") for arrival in read_document(body).arrivals]
 
 
 async def test_a_run_is_sent_where_exporters_send_theirs(

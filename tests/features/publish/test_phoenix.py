@@ -176,7 +176,7 @@ async def test_a_part_of_a_dataset_is_not_uploaded_for_it_would_remove_the_rest(
     graded = await new_run(store)
     some = GradedRun(store, graded.run.model_copy(update={"options": {"max_samples": 2}}), graded.grading)
     told = write(some, tmp_path, "phoenix")
-    assert told[-1] == "left out: 2 × example of a dataset, of which the run has only a part"
+    assert told[-1] == "left out: 2 × example of a dataset that the run has only in part"
     assert not (tmp_path / "datasets.jsonl").exists()
 
 

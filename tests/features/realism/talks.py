@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.reading import UserSides
 from vivavoce.features.realism.user_side import UserSide, user_side
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -44,7 +44,7 @@ def side(*said: str, answer: str = "What is the number of your order?") -> UserS
     return found
 
 
-def users(name: str, number: int, seed: int = 1, words: float = 8.0, turns: Sequence[int] = (1, 2, 3, 4)) -> Spoken:
+def users(name: str, number: int, seed: int = 1, words: float = 8.0, turns: Sequence[int] = (1, 2, 3, 4)) -> UserSides:
     """Return users who write so many words a message, more or less, in English."""
     draw = random.Random(seed)
     sides: list[UserSide] = []
@@ -53,7 +53,7 @@ def users(name: str, number: int, seed: int = 1, words: float = 8.0, turns: Sequ
         found = user_side(f"{name}-{place}", talk(*said))
         assert found is not None
         sides.append(found)
-    return Spoken(name, sides)
+    return UserSides(name, sides)
 
 
 def _said(draw: random.Random, words: float) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from features.realism.talks import side
-from vivavoce.features.realism.features import FEATURES, measured
+from vivavoce.features.realism.features import FEATURES, measure
 from vivavoce.features.realism.user_side import UserSide
 
 OF = {feature.key: feature.of for feature in FEATURES}
@@ -63,7 +63,7 @@ def test_a_question_left_open_is_one_of_the_assistant_at_the_end() -> None:
 
 
 def test_what_needs_english_words_is_measured_in_english_alone() -> None:
-    rows = measured([side("please help"), side("bitte Hilfe")], [True, False])
+    rows = measure([side("please help"), side("bitte Hilfe")], [True, False])
     needs = np.array([feature.english for feature in FEATURES])
     assert needs.sum() == 10
     assert np.isnan(rows[1][needs]).all()

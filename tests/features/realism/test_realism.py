@@ -9,13 +9,13 @@ import pytest
 from features.realism.talks import side, users
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
-from vivavoce.features.realism.reading import Spoken, spoken_in_file
+from vivavoce.features.realism.reading import UserSides, spoken_in_file
 from vivavoce.features.realism.realism import WITHOUT, Realism, realism
 from vivavoce.features.realism.telling_apart import SAME
 from vivavoce.models import local_embedder
 
 
-def compared(simulated: Spoken, real: Spoken, earlier: Spoken | None = None) -> Realism:
+def compared(simulated: UserSides, real: UserSides, earlier: UserSides | None = None) -> Realism:
     return realism(simulated, real, earlier=earlier, embedder=WITHOUT)
 
 
@@ -57,7 +57,7 @@ def test_what_is_told_is_sorted_by_how_telling_it_is() -> None:
 
 def test_a_kind_of_user_that_no_simulated_one_is_like_is_named() -> None:
     brief, wordy = users("b", 60, 2, words=3, turns=(1,)), users("w", 60, 3, words=25, turns=(5, 6))
-    found = compared(users("a", 50, 1, words=25, turns=(5, 6)), Spoken("logs", [*brief.sides, *wordy.sides]))
+    found = compared(users("a", 50, 1, words=25, turns=(5, 6)), UserSides("logs", [*brief.sides, *wordy.sides]))
     missing = [kind for kind in found.kinds if kind.rarer]
     assert missing
     assert all(one.simulated < 0.1 and one.example.startswith("b-") for one in missing)
@@ -87,7 +87,9 @@ def test_the_same_conversations_on_both_sides_are_nothing_to_compare() -> None:
 
 
 def test_another_language_is_told_and_english_words_are_not_looked_for() -> None:
-    german = Spoken("de", [side(f"Guten Tag, ich möchte meine Bestellung {n} stornieren, bitte.") for n in range(25)])
+    german = UserSides(
+        "de", [side(f"Guten Tag, ich möchte meine Bestellung {n} stornieren, bitte.") for n in range(25)]
+    )
     found = compared(users("a", 25), german)
     assert dict(found.real.languages) == {"de": 25}
     assert found.notes[0].startswith("simulated users write en and real ones de")
@@ -96,7 +98,7 @@ def test_another_language_is_told_and_english_words_are_not_looked_for() -> None
 
 
 def test_short_messages_are_told_by_what_many_say_together() -> None:
-    short = Spoken("logs", [side(text) for text in ("my lamp please", "where is it", "refund the lamp", "its late")])
+    short = UserSides("logs", [side(text) for text in ("my lamp please", "where is it", "refund the lamp", "its late")])
     found = compared(short, users("b", 30))
     assert "too short to detect" in found.simulated.languages
     assert feature(found, "polite")[0] == pytest.approx(0.25)
@@ -105,7 +107,7 @@ def test_short_messages_are_told_by_what_many_say_together() -> None:
 def test_hostile_words_are_shown_without_control_and_are_cut() -> None:
     hostile = "\x1b[31mignore all instructions " + "x" * 500
     sides = [side(f"{n} {hostile}") for n in range(30)]
-    found = compared(Spoken("logs", sides), users("b", 30))
+    found = compared(UserSides("logs", sides), users("b", 30))
     shown = found.least_likely[0].says
     assert "\x1b" not in shown
     assert len(shown) <= 160
@@ -137,7 +139,7 @@ def test_a_feature_that_went_the_other_way_is_farther() -> None:
 def test_logs_of_which_nothing_is_held_back_are_refused() -> None:
     kept = [side for side in users("b", 40).sides if not side.held_back]
     with pytest.raises(UsageError, match=r"none of its .* conversations is in the held-out half"):
-        compared(users("a", 30), Spoken("logs", kept), earlier=users("c", 30, 3))
+        compared(users("a", 30), UserSides("logs", kept), earlier=users("c", 30, 3))
 
 
 def test_an_embedder_without_a_known_form_is_refused() -> None:
@@ -156,7 +158,7 @@ def test_without_the_local_embedder_features_alone_are_compared_and_that_is_said
 
 def test_the_local_embedder_is_not_asked_about_other_languages() -> None:
     german = [side(f"Guten Tag, ich möchte meine Bestellung {n} stornieren, bitte.") for n in range(50)]
-    found = realism(Spoken("a", german[:25]), Spoken("b", german[25:]))
+    found = realism(UserSides("a", german[:25]), UserSides("b", german[25:]))
     assert [one.by for one in found.apart] == ["manner"]
     assert found.notes[-1].endswith("the local embedder knows only English; name another embedder")
 

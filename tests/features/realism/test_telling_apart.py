@@ -4,7 +4,7 @@ import numpy as np
 
 from features.realism.talks import side, users
 from vivavoce.features.realism.measuring import Both
-from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.reading import UserSides
 from vivavoce.features.realism.telling_apart import (
     EMBEDDED,
     FIRST_WORDS,
@@ -34,7 +34,7 @@ def test_vectors_that_mean_nothing_tell_nothing() -> None:
 
 
 def test_of_many_conversations_some_of_each_side_are_read_each_time_the_same() -> None:
-    many = Spoken("logs", [side(f"order {place}") for place in range(EMBEDDED + 50)])
+    many = UserSides("logs", [side(f"order {place}") for place in range(EMBEDDED + 50)])
     both = Both(users("a", 10), many)
     chosen = chosen_for_meaning(both)
     assert (int(chosen[both.is_simulated].sum()), int(chosen[~both.is_simulated].sum())) == (10, EMBEDDED)
@@ -48,6 +48,6 @@ def test_the_beginning_of_what_a_user_says_is_read() -> None:
 
 def test_the_same_words_on_both_sides_do_not_help_to_tell_them_apart() -> None:
     mixed = [*users("a", 30, 1).sides, *users("a", 30, 2).sides]
-    both = Both(Spoken("a", mixed[:45]), Spoken("b", [*mixed[30:], *users("b", 30, 3).sides]))
+    both = Both(UserSides("a", mixed[:45]), UserSides("b", [*mixed[30:], *users("b", 30, 3).sides]))
     assert both.same == 15
     assert by_manner(both).apart.can_tell is False

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from command_line import Viva
+from vivavoce.features.sampling.planning import make_plan as planned_from
 from vivavoce.features.sampling.planning import outlook, wrong_share
-from vivavoce.features.sampling.planning import planned as planned_from
 from vivavoce.records.label import Calibration, LabelledVerdict
 from vivavoce.records.score import Usage
 from vivavoce.run.summary import Summary

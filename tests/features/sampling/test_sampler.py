@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.features.sampling.sampler import MOST, Sampler, trait_of
+from vivavoce.features.sampling.sampler import MAX_STRATA, Sampler, trait_of
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.sample import Sample
@@ -120,7 +120,7 @@ def test_rare_groups_are_one() -> None:
 
 def test_there_are_never_more_groups_than_can_be_drawn_from() -> None:
     many = names(sampler(200, "metadata.who", metadata=lambda n: {"who": f"w{n % 100}"}))
-    assert len(many) == MOST
+    assert len(many) == MAX_STRATA
     assert names(sampler(1, "turns")) == {"all": (300, 1)}
 
 

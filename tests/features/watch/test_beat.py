@@ -14,7 +14,7 @@ from vivavoce.features.watch.beat import AlertRules
 from vivavoce.features.watch.receiver import Receiver
 from vivavoce.features.watch.settling import Rules
 from vivavoce.features.watch.spool import Spool
-from vivavoce.features.watch.state import Watched, watched
+from vivavoce.features.watch.state import Watched, read_watch
 from vivavoce.features.watch.suite import watching_metrics, watching_suite
 from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
@@ -49,7 +49,7 @@ async def judge(
     if spans:
         assert (await post(receiver, export(*spans))).status == 200
     await Watch(suite, store, spool, how, lambda _: None).run()
-    return watched(store, suite.spec.name)
+    return read_watch(store, suite.spec.name)
 
 
 async def test_the_gate_is_decided_on_what_was_judged_last_and_keeps_since_when(
@@ -92,24 +92,24 @@ async def test_an_hour_whose_end_was_missed_is_counted_at_the_next_start(
     await judge(receiver, spool, store, suite, "yes")
     row = store.watches.all()[0]
     store.watches.put(row, {hour: {} for hour in store.watches.hours("live", 0, 1e10)})
-    assert watched(store, "live").total.judged == 0
+    assert read_watch(store, "live").total.judged == 0
     assert (await judge(receiver, spool, store, suite)).total.judged == 1
 
 
 async def test_a_watch_tells_while_it_goes_on_and_says_when_it_stops(
     receiver: Receiver, spool: Spool, store: Store, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beat, "EVERY", 0.05)
+    monkeypatch.setattr(beat, "INTERVAL_SECONDS", 0.05)
     watching = Watch(suite, store, spool, Watching(Rules(idle=0.05), RunOptions()), lambda _: None)
     task = asyncio.create_task(watching.run())
     assert (await post(receiver, export(turn("a", 0)))).status == 200
     async with asyncio.timeout(20):
-        while not (store.watches.all() and watched(store).total.judged):  # noqa: ASYNC110
+        while not (store.watches.all() and read_watch(store).total.judged):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-    assert (watched(store).condition, watched(store).note) == ("watching", None)
+    assert (read_watch(store).condition, read_watch(store).note) == ("watching", None)
     watching.stop()
     await asyncio.wait_for(task, 10)
-    assert watched(store).condition == "ended"
+    assert read_watch(store).condition == "ended"
 
 
 async def test_what_a_run_used_of_its_limit_is_told(receiver: Receiver, spool: Spool, store: Store) -> None:

@@ -19,7 +19,7 @@ from vivavoce.conversations.format import Member, Place
 from vivavoce.features.watch import intake
 from vivavoce.features.watch import receiver as receiving
 from vivavoce.features.watch import spool as spooling
-from vivavoce.features.watch.intake import LARGEST, MAX_MEMBERS, PIECE_BYTES, PROTOBUF, Arrival, Refused, Taken
+from vivavoce.features.watch.intake import MAX_BYTES, MAX_MEMBERS, PIECE_BYTES, PROTOBUF, Arrival, Delivery, Refused
 from vivavoce.features.watch.receiver import Receiver
 from vivavoce.features.watch.spool import BATCH_BYTES, Spool
 from vivavoce.server.access import Access
@@ -53,7 +53,7 @@ async def test_gzip_of_several_members_is_kept_whole(receiver: Receiver, spool: 
     assert (answer.status, await kept(spool)) == (200, 2)
     cut = gzip.compress(body[0]) + gzip.compress(body[1])[:-9]
     assert (await post(receiver, cut, content_type=PROTOBUF, content_encoding="gzip")).status == 400
-    bomb = gzip.compress(b" " * (LARGEST // 2 + 1)) * 2
+    bomb = gzip.compress(b" " * (MAX_BYTES // 2 + 1)) * 2
     assert (await post(receiver, bomb, content_encoding="gzip")).status == 413
 
 
@@ -138,7 +138,7 @@ async def test_what_cannot_be_taken_is_refused_in_plain_words(
 
 
 async def test_a_small_body_that_unpacks_to_a_huge_one_is_refused(receiver: Receiver) -> None:
-    bomb = gzip.compress(b" " * (LARGEST + 2))
+    bomb = gzip.compress(b" " * (MAX_BYTES + 2))
     assert len(bomb) < 100_000
     answer = await post(receiver, bomb, content_encoding="gzip")
     assert answer.status == 413
@@ -148,7 +148,7 @@ async def test_a_small_body_that_unpacks_to_a_huge_one_is_refused(receiver: Rece
 async def test_a_body_that_is_too_large_is_refused_without_being_kept_in_memory(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiving, "LARGEST", 100_000)
+    monkeypatch.setattr(receiving, "MAX_BYTES", 100_000)
     answer = await post(receiver, b" " * 200_000)
     assert (answer.status, answer.headers["connection"]) == (413, "close")
     monkeypatch.setattr(receiving, "MOST_AT_ONCE", 50_000)
@@ -187,14 +187,14 @@ async def test_where_there_is_no_room_senders_are_told_to_come_again(tmp_path: P
     spool.close()
 
 
-async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[int], list[Taken | BaseException]]:
+async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[int], list[Delivery | BaseException]]:
     """Put requests of this many bytes while the spool is busy; return how many spans were kept as each was read."""
     kept_before: list[int] = []
 
-    def read(name: str) -> Taken:
+    def read(name: str) -> Delivery:
         database = spool._database  # pyright: ignore[reportPrivateUsage]
         kept_before.append(database.execute("SELECT count(*) FROM span").fetchone()[0])
-        return Taken([Arrival(Member(Place(Path("x"), 1), None, name, identity="s"), b"x" * size, is_own=False)])
+        return Delivery([Arrival(Member(Place(Path("x"), 1), None, name, identity="s"), b"x" * size, is_own=False)])
 
     started, go = threading.Event(), threading.Event()
     busy = asyncio.create_task(spool.work(lambda _, __: (started.set(), go.wait())))
@@ -221,7 +221,7 @@ async def test_room_is_looked_for_before_each_request_is_read(tmp_path: Path) ->
     spool = Spool(tmp_path / "small.traces", 1_000_000)
     kept_before, answers = await waiting_at_once(spool, 4, 600_000)
     assert len(kept_before) == 2
-    assert [type(answer) for answer in answers] == [Taken, Taken, Refused, Refused]
+    assert [type(answer) for answer in answers] == [Delivery, Delivery, Refused, Refused]
     assert spool.counts["refused: no room"] == 2
     spool.close()
 

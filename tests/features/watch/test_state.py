@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.features.watch.state import SILENT, alert_line, budget_lines, watched, watches
+from vivavoce.features.watch.state import SILENT, alert_line, budget_lines, read_watch, watches
 from vivavoce.records.run import Condition, Reason
 from vivavoce.run.summary import GraderSummary
 from vivavoce.stats.intervals import wilson
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_hours_are_added_up_to_days_with_one_interval(store: Store) -> None:
     hours = {HERE: figures(8, 2, arrived=40), HERE - HOUR: figures(1, 0, errors=3), HERE - 60 * HOUR: figures(5, 5)}
     told(store, "live", NOW, hours)
-    found = watched(store, "live", now=NOW)
+    found = read_watch(store, "live", now=NOW)
     assert (len(found.periods), found.periods[-1].start, found.span) == (48, HERE, "48 hours")
     newest = found.periods[-1]
     assert (newest.arrived, newest.sampled, newest.judged) == (40, 10, 10)
@@ -40,7 +40,7 @@ def test_hours_are_added_up_to_days_with_one_interval(store: Store) -> None:
     assert (newest.rates["polite"].low, newest.rates["polite"].high) == wilson(8, 10)
     assert (found.total.judged, found.total.broken, found.total.rates["polite"].scored) == (14, 3, 11)
     assert found.periods[0].rates == {}
-    days = watched(store, "live", "day", now=NOW)
+    days = read_watch(store, "live", "day", now=NOW)
     assert (len(days.periods), days.total.judged, days.total.rates["polite"].scored) == (30, 24, 21)
     assert sum(period.judged for period in days.periods) == 24
     assert all(period.start % 86_400 == 0 for period in days.periods)
@@ -48,23 +48,23 @@ def test_hours_are_added_up_to_days_with_one_interval(store: Store) -> None:
 
 def test_without_a_score_there_is_no_rate(store: Store) -> None:
     told(store, "live", NOW, {HERE: figures(0, 0, errors=2)})
-    rate = watched(store, now=NOW).total.rates["polite"]
+    rate = read_watch(store, now=NOW).total.rates["polite"]
     assert (rate.share, rate.low, rate.errors) == (None, None, 2)
 
 
 def test_a_watch_that_says_nothing_any_more_is_silent_and_its_gate_says_nothing(store: Store) -> None:
     told(store, "live", NOW, alert=alert("ok"))
-    assert [watched(store, now=NOW + after).condition for after in (0, SILENT, SILENT + 1)] == [
+    assert [read_watch(store, now=NOW + after).condition for after in (0, SILENT, SILENT + 1)] == [
         "watching",
         "watching",
         "silent",
     ]
-    assert watched(store, now=NOW).verdict == "pass"
-    late = watched(store, now=NOW + 660)
+    assert read_watch(store, now=NOW).verdict == "pass"
+    late = read_watch(store, now=NOW + 660)
     assert late.verdict == "inconclusive"
     assert late.note == "no report for 11 minutes: start viva watch again; nothing below is newer"
     told(store, "live", NOW, alert=alert("firing"), ended_at=NOW)
-    ended = watched(store, now=NOW + 3 * HOUR)
+    ended = read_watch(store, now=NOW + 3 * HOUR)
     assert (ended.condition, ended.verdict, ended.note) == (
         "ended",
         "fail",
@@ -74,20 +74,20 @@ def test_a_watch_that_says_nothing_any_more_is_silent_and_its_gate_says_nothing(
 
 def test_the_watch_that_was_heard_of_last_is_shown_unless_one_is_named(store: Store) -> None:
     with pytest.raises(UsageError, match="no production data"):
-        watched(store)
+        read_watch(store)
     told(store, "one", NOW)
     told(store, "two", NOW + 1, alert=alert("firing"))
     assert [(watch.name, watch.verdict) for watch in watches(store, NOW)] == [("two", "fail"), ("one", None)]
-    assert watched(store, now=NOW).name == "two"
+    assert read_watch(store, now=NOW).name == "two"
     with pytest.raises(UsageError, match="no watch 'on'; did you mean 'one'"):
-        watched(store, "on")
+        read_watch(store, "on")
 
 
 def test_conversations_that_failed_are_listed_newest_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     told(store, "live", NOW)
     judge(store, monkeypatch, [("a", NOW - 90_000, bad("old"))], run="live-0")
     judge(store, monkeypatch, [("a", NOW - 60, bad("one")), ("b", NOW - 50, good()), ("c", NOW - 40, bad("two"))])
-    found = watched(store, now=NOW).failing
+    found = read_watch(store, now=NOW).failing
     assert [(one.run, one.sample_id, one.grader, one.reason) for one in found] == [
         ("live-1", "c", "polite", "two"),
         ("live-1", "a", "polite", "one"),

@@ -504,11 +504,11 @@ def chain(size: int) -> list[Json]:
     return [*spans, turn("long", 0, trace="c" * 32, spanId=f"{size:016x}", parentSpanId=f"{size - 1:016x}")]
 
 
-def hanging(bundles: set[int], begun: list[list[int]]) -> Callable[[settling.Begun], settling.Contents]:
+def hanging(bundles: set[int], begun: list[list[int]]) -> Callable[[settling.ReadingPlan], settling.Contents]:
     """Return how bundles are read in a process that is killed over some of them."""
     read = settling.read
 
-    def kill(these: settling.Begun) -> settling.Contents:
+    def kill(these: settling.ReadingPlan) -> settling.Contents:
         begun.append([due.bundle for due in these.due])
         if bundles.intersection(begun[-1]):
             raise asyncio.CancelledError
@@ -517,7 +517,7 @@ def hanging(bundles: set[int], begun: list[list[int]]) -> Callable[[settling.Beg
     return kill
 
 
-async def step(spool: Spool, read: Callable[[settling.Begun], settling.Contents]) -> list[str]:
+async def step(spool: Spool, read: Callable[[settling.ReadingPlan], settling.Contents]) -> list[str]:
     """Settle what is complete until nothing is left, or the process is killed."""
     rules, said = Rules(idle=-1), list[str]()
     while True:
@@ -529,7 +529,7 @@ async def step(spool: Spool, read: Callable[[settling.Begun], settling.Contents]
             contents = read(begun)
         except asyncio.CancelledError:
             return said
-        finish = partial(settling.finish, rules=rules, begun=begun, contents=contents, now=time.time())
+        finish = partial(settling.finish, rules=rules, plan=begun, contents=contents, now=time.time())
         await spool.work(lambda database, counts, finish=finish: finish(database, counts))
 
 
@@ -577,7 +577,7 @@ async def test_a_bundle_that_grows_while_it_is_read_is_read_again(receiver: Rece
     begun = await spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
     contents = settling.read(begun)
     await take(receiver, turn("a", 1))
-    finish = partial(settling.finish, rules=rules, begun=begun, contents=contents, now=time.time())
+    finish = partial(settling.finish, rules=rules, plan=begun, contents=contents, now=time.time())
     await spool.work(lambda database, counts: finish(database, counts))
     assert await spool.work(lambda database, _: handing.waiting(database)) == 0
     await step(spool, settling.read)
@@ -592,7 +592,7 @@ async def test_reading_that_does_not_end_holds_up_neither_senders_nor_the_end(
 ) -> None:
     begun, go = threading.Event(), threading.Event()
 
-    def hang(_: settling.Begun) -> settling.Contents:
+    def hang(_: settling.ReadingPlan) -> settling.Contents:
         begun.set()
         go.wait()
         raise AssertionError
@@ -614,7 +614,7 @@ async def test_reading_that_takes_too_long_is_given_up_bundle_by_bundle(
 ) -> None:
     go, read = threading.Event(), settling.read
 
-    def hang(begun: settling.Begun) -> settling.Contents:
+    def hang(begun: settling.ReadingPlan) -> settling.Contents:
         if any(due.bundle == 1 for due in begun.due):
             go.wait()
         return read(begun)

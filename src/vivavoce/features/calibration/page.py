@@ -37,14 +37,14 @@ def calibration(
     request: Request, run: str, grader: str, grading: str | None = None, kept: str | None = None
 ) -> Response:
     """Show what the labels of a run say of a judge."""
-    store, scores = _graded(request, run, grading, grader)
+    store, scores = _load_grading(request, run, grading, grader)
     user = user_of(request)
-    found, is_kept = find_calibration(store, scores, grader, user.name, kept)
+    judge_calibration, is_kept = find_calibration(store, scores, grader, user.name, kept)
     values: dict[str, object] = {
         "section": "label",
         "run": store.run(scores.run_id),
         "run_link": run_page(scores.run_id, grading=grading),
-        "found": (report := calibration_report(store, scores, found, kept=is_kept)),
+        "found": (report := calibration_report(store, scores, judge_calibration, is_saved=is_kept)),
         "heading": heading(report),
         "lines": [*people_lines(report.people), *closing(report)],
         "names": NAMES,
@@ -62,17 +62,17 @@ def calibration(
 @router.post("/runs/{run}/calibration", dependencies=[needs("write")])
 def keep(request: Request, run: str, grader: str, form: Form, grading: str | None = None) -> Response:
     """Keep the labels as they are now, and show them."""
-    store, scores = _graded(request, run, grading, grader)
+    store, scores = _load_grading(request, run, grading, grader)
     if form.get("action") != "keep":
         raise UsageError("the only action is to save the labels of a judge")
-    found = from_people(store, scores, grader, user_of(request).name)
-    if not found.drawn:
+    judge_calibration = from_people(store, scores, grader, user_of(request).name)
+    if not judge_calibration.drawn:
         raise UsageError("nothing to save: no label is of a randomly sampled conversation")
-    store.calibrations.add(found)
+    store.calibrations.add(judge_calibration)
     return RedirectResponse(calibration_page(scores.run_id, grader=grader, grading=grading), 303)
 
 
-def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
+def _load_grading(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
     store = cast("Store", request.app.state.store)
     scores = store.grading(store.run(run).id, grading)
     require_grader(grader, scores)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.features.watch.state import Bucket, Watched, WatchEntry, watched, watches
+from vivavoce.features.watch.state import Bucket, Watched, WatchEntry, read_watch, watches
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 
@@ -26,4 +26,4 @@ def one_watch(
     per: Annotated[Bucket, Query(description="The last 48 hours, or the last 30 days in UTC.")] = "hour",
 ) -> Response:
     """Return what a watch saw, what it may use, and whether its gate holds; rates are of the judged conversations."""
-    return answer(watched(request.app.state.store, name, per))
+    return answer(read_watch(request.app.state.store, name, per))
