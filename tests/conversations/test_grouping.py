@@ -24,7 +24,7 @@ def member(value: Any, trace: str, conversation: str | None = None, **more: Any)
 
 
 def values(*members: Member) -> list[tuple[str, list[Any]]]:
-    return [(group.id, [one.value for one in group.members]) for group in group_members(members, Loss())]
+    return [(group.id, [member.value for member in group.members]) for group in group_members(members, Loss())]
 
 
 def test_members_of_a_trace_that_name_no_conversation_go_with_those_that_do() -> None:
@@ -60,7 +60,7 @@ def test_a_record_that_comes_again_is_kept_once_and_its_last_state_counts() -> N
     loss = Loss()
     members = [member("begun", "t", identity="1"), member(5, "t"), member("done", "t", identity="1"), member(5, "t")]
     [group] = group_members([*members, member("done", "t", identity="1")], loss)
-    assert [one.value for one in group.members] == ["done", 5, 5]
+    assert [member.value for member in group.members] == ["done", 5, 5]
     assert [(entry.kind, entry.what, entry.count) for entry in loss.entries()] == [
         ("dropped", "an earlier state of a record that comes again", 1),
         ("repeated", "records with the same id", 2),
@@ -96,10 +96,10 @@ names = st.none() | st.sampled_from("abc")
 )
 def test_nothing_is_lost(members: list[Member]) -> None:
     groups = list(group_members(members, Loss()))
-    kept = [one.value for group in groups for one in group.members]
-    assert sorted(map(repr, kept)) == sorted(repr(one.value) for one in members)
+    member_values = [member.value for group in groups for member in group.members]
+    assert sorted(map(repr, member_values)) == sorted(repr(member.value) for member in members)
     for group in groups:
-        assert {one.conversation or one.trace for one in group.members} == {group.id}
+        assert {member.conversation or member.trace for member in group.members} == {group.id}
 
 
 def test_memory_holds_one_conversation() -> None:

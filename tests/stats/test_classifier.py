@@ -57,9 +57,9 @@ def test_no_row_is_scored_by_a_fit_that_knows_its_cluster() -> None:
 def test_equal_data_have_equal_scores() -> None:
     rows, truth = two_sides(40, 0.5)
     clusters = list(range(80))
-    one, other = (cross_validated(rows, truth, clusters, 5.0) for _ in range(2))
-    assert one.scores.tolist() == other.scores.tolist()
-    assert one.contributions.tolist() == other.contributions.tolist()
+    first, second = (cross_validated(rows, truth, clusters, 5.0) for _ in range(2))
+    assert first.scores.tolist() == second.scores.tolist()
+    assert first.contributions.tolist() == second.contributions.tolist()
 
 
 def test_alike_sides_are_rarely_told_apart() -> None:
@@ -71,4 +71,4 @@ def test_alike_sides_are_rarely_told_apart() -> None:
         interval = auroc_interval(scored.scores, truth, clusters, inflation=2.0)
         assert interval is not None
         wrong += interval[0] > 0.5
-    assert wrong <= 4  # 2.5% of 60 are 1.5; 5 or more come in 2% of all draws of so many
+    assert wrong <= 4  # 2.5% of 60 are 1.5; 5 or more come in 2% of all such draws

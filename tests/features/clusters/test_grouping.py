@@ -12,7 +12,7 @@ from vivavoce.features.clusters.reasons import BY_WORDS
 from vivavoce.features.clusters.signatures import mask_details
 from vivavoce.features.clusters.words import word_vectors
 
-from .cases import pairs_right, planted
+from .cases import pairs_right, planted_causes
 
 
 @pytest.mark.parametrize("few", [2000, 2])
@@ -34,7 +34,7 @@ def test_a_text_without_a_telling_word_is_alone() -> None:
 
 
 def test_words_find_most_planted_causes_and_mix_none() -> None:
-    causes = planted("held_out")
+    causes = planted_causes("held_out")
     texts = [mask_details(text) for texts in causes.values() for text in texts]
     truth = [number for number, texts in enumerate(causes.values()) for _ in texts]
     right, complete = pairs_right(group_rows(word_vectors(texts), 0.2), truth)
@@ -58,19 +58,19 @@ def test_what_differs_from_case_to_case_is_masked(text: str, left: str) -> None:
 
 @pytest.mark.parametrize("number", [1900, 5000])
 def test_three_phrasings_remain_one_cluster_among_many_that_name_single_cases(number: int) -> None:
-    causes = {**planted("chosen"), **planted("held_out")}
+    causes = {**planted_causes("chosen"), **planted_causes("held_out")}
     phrased = [(cause, text) for cause, texts in causes.items() for text in texts]
     chance = random.Random(1)
     names = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(3000)]
     truth = [phrased[at % len(phrased)][0] for at in range(number)]
     texts = [f"{phrased[at % len(phrased)][1]} It was {' '.join(chance.choices(names, k=2))}." for at in range(number)]
     groups = group_rows(word_vectors(texts), BY_WORDS)
-    found: dict[str, Counter[int]] = {}
+    result: dict[str, Counter[int]] = {}
     for cause, group in zip(truth, groups, strict=True):
-        found.setdefault(cause, Counter())[group] += 1
-    whole = [cause for cause, counted in found.items() if max(counted.values()) >= 0.98 * counted.total()]
+        result.setdefault(cause, Counter())[group] += 1
+    whole = [cause for cause, counts in result.items() if max(counts.values()) >= 0.98 * counts.total()]
     assert len(whole) >= len(causes) - 2
-    assert len({counted.most_common(1)[0][0] for counted in found.values()}) == len(causes)
+    assert len({counts.most_common(1)[0][0] for counts in result.values()}) == len(causes)
 
 
 def test_many_dense_rows_of_one_direction_are_one_group() -> None:

@@ -37,7 +37,8 @@ def chain(size: int) -> list[Step]:
 
 def chain_of_calls(size: int) -> list[Step]:
     return [
-        below(number, kind="model", inputs=[user(f"q {number}")], outputs=[answer(f"a {number}")]) for number in range(size)
+        below(number, kind="model", inputs=[user(f"q {number}")], outputs=[answer(f"a {number}")])
+        for number in range(size)
     ]
 
 

@@ -16,12 +16,12 @@ def test_unrelated_calls_of_one_trace_are_not_compared(about: dict[str, str], mo
     compared = 0
     known = Line.count_known
 
-    def counted(line: Line, given: Line) -> int | None:
+    def count_known(line: Line, call: Line) -> int | None:
         nonlocal compared
         compared += 1
-        return known(line, given)
+        return known(line, call)
 
-    monkeypatch.setattr(Line, "count_known", counted)
+    monkeypatch.setattr(Line, "count_known", count_known)
     steps = [
         Step(
             trace="t",
@@ -35,6 +35,6 @@ def test_unrelated_calls_of_one_trace_are_not_compared(about: dict[str, str], mo
         )
         for number in range(CALLS)
     ]
-    made = assemble(steps, Loss())
-    assert len(made.beside) == CALLS - 1
+    assembled_steps = assemble(steps, Loss())
+    assert len(assembled_steps.beside) == CALLS - 1
     assert compared < CALLS

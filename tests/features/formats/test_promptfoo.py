@@ -99,8 +99,8 @@ def test_a_configuration_becomes_a_suite_and_says_what_has_no_translation(viva: 
     (tmp_path / "bot.py").write_text("def reply(message):\n    return 'Yes.'\n")
     done = viva("convert", "promptfooconfig.yaml", "suite.yaml", "--report", "loss.json")
     assert done.returncode == 0, done.stderr
-    told = {entry["what"] for entry in json.loads((tmp_path / "loss.json").read_text())["entries"]}
-    assert told == {
+    losses = {entry["what"] for entry in json.loads((tmp_path / "loss.json").read_text())["entries"]}
+    assert losses == {
         "assertion 'javascript'",
         "'response_format' of a provider",
         "provider 'python:provider.py': write a function reply(message) that calls it, in bot.py",

@@ -37,9 +37,9 @@ def test_a_feature_that_nobody_has_makes_no_kind() -> None:
 
 def test_the_largest_kind_comes_first_and_shares_are_of_each_side() -> None:
     brief, wordy = users("b", 80, 1, words=3, turns=(1, 2)), users("w", 40, 2, words=30, turns=(6, 7))
-    found = kinds_of(Both(users("a", 30, 3, words=30, turns=(6, 7)), UserSides("logs", [*brief.sides, *wordy.sides])))
-    shares = [one.real for one in found]
+    kinds = kinds_of(Both(users("a", 30, 3, words=30, turns=(6, 7)), UserSides("logs", [*brief.sides, *wordy.sides])))
+    shares = [kind.real for kind in kinds]
     assert shares == sorted(shares, reverse=True)
-    assert sum(one.simulated for one in found) == pytest.approx(1)
-    assert not found[0].simulated
-    assert found[0].rarer
+    assert sum(kind.simulated for kind in kinds) == pytest.approx(1)
+    assert not kinds[0].simulated
+    assert kinds[0].rarer

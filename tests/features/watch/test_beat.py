@@ -42,10 +42,10 @@ def suite(tmp_path: Path) -> Suite:
 
 
 async def judge(
-    receiver: Receiver, spool: Spool, store: Store, suite: Suite, *said: str, how: Watching = ONCE
+    receiver: Receiver, spool: Spool, store: Store, suite: Suite, *replies: str, how: Watching = ONCE
 ) -> Watched:
     """Judge conversations with one answer each, and return what is known of the watch."""
-    spans = [turn(f"c{time.monotonic_ns()}-{at}", 0, answer) for at, answer in enumerate(said)]
+    spans = [turn(f"c{time.monotonic_ns()}-{at}", 0, answer) for at, answer in enumerate(replies)]
     if spans:
         assert (await post(receiver, export(*spans))).status == 200
     await Watch(suite, store, spool, how, lambda _: None).run()
@@ -116,10 +116,10 @@ async def test_what_a_run_used_of_its_limit_is_told(receiver: Receiver, spool: S
     with LoopbackServer() as server:
         suite = watching_metrics("live", ["safety"], f"{server.url}/v1#judge", None, 1)
         how = replace(ONCE, options=RunOptions(max_calls=2, max_errors="100%", cache=False))
-        found = await judge(receiver, spool, store, suite, *["yes"] * 5, how=how)
-        assert found.state.spending is not None
-        assert found.state.spending.calls == len(server.requests)
-        assert (found.state.spending.max_calls, found.state.spending.max_cost) == (2, None)
-    assert found.state.spending.spent
-    assert found.total.passed_over == 5 - found.total.judged
-    assert (found.state.alert, found.verdict) == (None, None)
+        result = await judge(receiver, spool, store, suite, *["yes"] * 5, how=how)
+        assert result.state.spending is not None
+        assert result.state.spending.calls == len(server.requests)
+        assert (result.state.spending.max_calls, result.state.spending.max_cost) == (2, None)
+    assert result.state.spending.spent
+    assert result.total.passed_over == 5 - result.total.judged
+    assert (result.state.alert, result.verdict) == (None, None)

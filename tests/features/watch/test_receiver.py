@@ -29,28 +29,28 @@ from vivavoce.store.store import Store
 from .traffic import Json, attribute, export, in_protobuf, post, turn
 
 
-async def kept(spool: Spool) -> int:
+async def count_spans(spool: Spool) -> int:
     return await spool.work(lambda database, _: database.execute("SELECT count(*) FROM span").fetchone()[0])
 
 
 async def test_json_and_protocol_buffers_compressed_or_not_are_kept_before_the_answer(
     receiver: Receiver, spool: Spool
 ) -> None:
-    asked = export(turn("a", 0))
-    assert (await post(receiver, asked)).json() == {}
+    body = export(turn("a", 0))
+    assert (await post(receiver, body)).json() == {}
     packed = gzip.compress(json.dumps(export(turn("a", 1))).encode())
     assert (await post(receiver, packed, content_encoding="gzip")).status == 200
     answer = await post(receiver, in_protobuf(export(turn("b", 0))), content_type=PROTOBUF)
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"", PROTOBUF)
     deflated = zlib.compress(in_protobuf(export(turn("b", 1))))
     assert (await post(receiver, deflated, content_type=PROTOBUF, content_encoding="deflate")).status == 200
-    assert await kept(spool) == 4
+    assert await count_spans(spool) == 4
 
 
 async def test_gzip_of_several_members_is_kept_whole(receiver: Receiver, spool: Spool) -> None:
     body = in_protobuf(export(turn("a", 0))), in_protobuf(export(turn("b", 0)))
     answer = await post(receiver, b"".join(map(gzip.compress, body)), content_type=PROTOBUF, content_encoding="gzip")
-    assert (answer.status, await kept(spool)) == (200, 2)
+    assert (answer.status, await count_spans(spool)) == (200, 2)
     cut = gzip.compress(body[0]) + gzip.compress(body[1])[:-9]
     assert (await post(receiver, cut, content_type=PROTOBUF, content_encoding="gzip")).status == 400
     bomb = gzip.compress(b" " * (MAX_BYTES // 2 + 1)) * 2
@@ -94,7 +94,7 @@ async def test_a_span_that_arrives_twice_is_kept_once(receiver: Receiver, spool:
     for _ in range(2):
         await post(receiver, export(turn("a", 0)))
         await post(receiver, in_protobuf(export(turn("a", 0))), content_type=PROTOBUF)
-    assert await kept(spool) == 1
+    assert await count_spans(spool) == 1
     assert spool.counts["repeated"] == 3
 
 
@@ -103,7 +103,7 @@ async def test_logs_are_kept_and_the_same_log_once(receiver: Receiver, spool: Sp
     body = {"resourceLogs": [{"scopeLogs": [{"logRecords": [log]}]}]}
     for _ in range(2):
         assert (await post(receiver, body, path="/v1/logs")).status == 200
-    assert await kept(spool) == 1
+    assert await count_spans(spool) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ async def test_what_cannot_be_taken_is_refused_in_plain_words(
 ) -> None:
     answer = await post(receiver, body, **headers)
     assert answer.status == status
-    said = answer.body.decode("utf-8", "replace")
-    assert words in said
+    text = answer.body.decode("utf-8", "replace")
+    assert words in text
     if headers.get("content_type") != PROTOBUF:
         assert set(answer.json()) == {"code", "message"}
 
@@ -165,10 +165,10 @@ async def test_what_of_a_request_cannot_be_kept_is_told_and_the_rest_is_kept(rec
     assert answer["rejectedSpans"] == "2"
     assert "a span of 9.5 MB is larger than 8 MB" in answer["errorMessage"]
     assert "without the id of its trace" in answer["errorMessage"]
-    assert await kept(spool) == 1
+    assert await count_spans(spool) == 1
     in_bytes = ExportTraceServiceResponse()
-    answered = await post(receiver, in_protobuf(export(turn("d", 0), huge)), content_type=PROTOBUF)
-    in_bytes.ParseFromString(answered.body)
+    response = await post(receiver, in_protobuf(export(turn("d", 0), huge)), content_type=PROTOBUF)
+    in_bytes.ParseFromString(response.body)
     assert in_bytes.partial_success.rejected_spans == 1
 
 
@@ -214,7 +214,7 @@ async def test_requests_that_wait_are_read_and_kept_one_after_the_other(spool: S
 async def test_small_requests_that_wait_are_committed_at_once(spool: Spool) -> None:
     kept_before, _ = await waiting_at_once(spool, 3, 10)
     assert kept_before == [0, 0, 0]
-    assert await kept(spool) == 3
+    assert await count_spans(spool) == 3
 
 
 async def test_room_is_looked_for_before_each_request_is_read(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ async def test_spans_that_are_larger_as_they_are_kept_are_left_out(
     monkeypatch.setattr(intake, "MAX_KEPT_BYTES", 2000)
     answer = await post(receiver, export(*(turn(f"c{number}", 0) for number in range(5))))
     rejected = int(answer.json()["partialSuccess"]["rejectedSpans"])
-    assert 0 < rejected == 5 - await kept(spool)
+    assert 0 < rejected == 5 - await count_spans(spool)
 
 
 async def test_spans_that_join_bundles_one_by_one_are_not_moved_each_time(receiver: Receiver, spool: Spool) -> None:
@@ -300,8 +300,8 @@ async def test_a_token_is_asked_where_one_is_demanded(spool: Spool, store: Store
     assert "OTEL_EXPORTER_OTLP_HEADERS" in answer.json()["message"]
     assert (await post(receiver, export(turn("a", 0)), authorization="Bearer wrong")).status == 401
     assert (await post(receiver, export(turn("a", 0)), authorization="Bearer secret")).status == 200
-    named = {"authorization": "Bearer secret", "host": "viva:4318"}  # as another container calls it
-    assert (await post(receiver, export(turn("b", 0)), **named)).status == 200
+    headers = {"authorization": "Bearer secret", "host": "viva:4318"}  # as another container calls it
+    assert (await post(receiver, export(turn("b", 0)), **headers)).status == 200
     reader, secret = store.tokens.create("reader", "read")
     assert reader.role == "read"
     assert (await post(receiver, export(turn("a", 0)), authorization=f"Bearer {secret}")).status == 403

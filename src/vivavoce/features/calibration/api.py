@@ -46,15 +46,15 @@ def calibration(
     grader: Annotated[str, Query(description="The grader whose judge is compared with the labels.")],
     width: Width = WIDTH,
     grading: GradingName = None,
-    kept: Annotated[str | None, Query(description="The id of a saved calibration to show.")] = None,
+    saved_id: Annotated[str | None, Query(alias="kept", description="The id of a saved calibration to show.")] = None,
 ) -> Response:
-    """Return how far a judge can be believed by the labels of the run as they are now, or by those of a kept one.
+    """Return how far a judge can be believed by the labels of the run as they are now, or by those of a saved one.
 
-    Without a label the newest kept one of this judge is shown. Nothing is kept by asking.
+    Without a label the newest saved calibration of this judge is shown. Nothing is saved.
     """
     store, scores = _load_grading(request, run, grading, grader)
-    judge_calibration, is_kept = find_calibration(store, scores, grader, user_of(request).name, kept)
-    return answer(calibration_report(store, scores, judge_calibration, width=width, is_saved=is_kept))
+    judge_calibration, is_saved = find_calibration(store, scores, grader, user_of(request).name, saved_id)
+    return answer(calibration_report(store, scores, judge_calibration, width=width, is_saved=is_saved))
 
 
 @router.get("/runs/{run}/calibrations", response_model=list[Calibration])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import Annotated, cast
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
@@ -24,6 +24,8 @@ from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
+SavedId = Annotated[str | None, Query(alias="kept")]
+
 
 def links_of_labels(grading: Grading, grader: str) -> list[Page]:
     """Return the link from the labels of a grader to the calibration of its judge, if the grader has scores."""
@@ -34,17 +36,17 @@ def links_of_labels(grading: Grading, grader: str) -> list[Page]:
 
 @router.get("/runs/{run}/calibration")
 def calibration(
-    request: Request, run: str, grader: str, grading: str | None = None, kept: str | None = None
+    request: Request, run: str, grader: str, grading: str | None = None, saved_id: SavedId = None
 ) -> Response:
     """Show what the labels of a run say of a judge."""
     store, scores = _load_grading(request, run, grading, grader)
     user = user_of(request)
-    judge_calibration, is_kept = find_calibration(store, scores, grader, user.name, kept)
+    judge_calibration, is_saved = find_calibration(store, scores, grader, user.name, saved_id)
     values: dict[str, object] = {
         "section": "label",
         "run": store.run(scores.run_id),
         "run_link": run_page(scores.run_id, grading=grading),
-        "found": (report := calibration_report(store, scores, judge_calibration, is_saved=is_kept)),
+        "found": (report := calibration_report(store, scores, judge_calibration, is_saved=is_saved)),
         "heading": heading(report),
         "lines": [*people_lines(report.people), *closing(report)],
         "names": NAMES,
@@ -52,7 +54,7 @@ def calibration(
         "kept": store.calibrations.of_run(scores.run_id, grader),
         "fingerprint": scores.fingerprints.get(grader),
         "here": calibration_page(scores.run_id, grader=grader, grading=grading),
-        "data": calibration_data(scores.run_id, grader=grader, grading=grading, kept=kept),
+        "data": calibration_data(scores.run_id, grader=grader, grading=grading, kept=saved_id),
         "ways": list(answers_of(Page, "ways_to_label", run=scores.run_id, grader=grader)),
         "form_key": form_key(request) if user.may("write") else None,
     }
