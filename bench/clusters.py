@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from vivavoce.features.clusters.grouping import grouped
+from vivavoce.features.clusters.grouping import group_rows
 from vivavoce.features.clusters.reasons import BY_WORDS
-from vivavoce.features.clusters.signatures import masked
+from vivavoce.features.clusters.signatures import mask_details
 from vivavoce.features.clusters.words import word_vectors
 from vivavoce.models.local_embedder import LocalEmbedder
 from vivavoce.pacing.loops import wait_for
@@ -59,14 +59,14 @@ def main() -> None:
     for way, vectors in ways.items():
         for part in ("chosen", "held_out"):
             texts, truth = planted(part)
-            found = vectors([masked(text) for text in texts])
+            found = vectors([mask_details(text) for text in texts])
             steps = [n / 100 for n in range(4, 80, 4)]
-            print(f"{way:6} {part:9}", *(f"{t:.2f}:{rand_index(grouped(found, t), truth):.2f}" for t in steps))
+            print(f"{way:6} {part:9}", *(f"{t:.2f}:{rand_index(group_rows(found, t), truth):.2f}" for t in steps))
     chance = random.Random(1)
     words = [f"{a}{b}" for a in ("ban", "cor", "del", "fim", "gor", "hul", "kep", "lam") for b in "abcdefghijklmnopqr"]
     many = list({" ".join(chance.choices(words, k=12)) for _ in range(MANY)})
     begun = time.process_time()
-    groups = grouped(word_vectors([masked(text) for text in many]), BY_WORDS)
+    groups = group_rows(word_vectors([mask_details(text) for text in many]), BY_WORDS)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     took = time.process_time() - begun
     print(f"{len(many):,} reasons: {max(groups) + 1:,} groups, {took:.1f} s of CPU, at most {memory:.0f} MB")

@@ -27,7 +27,7 @@ from vivavoce.report.comparison.pairing import loss_of
 from vivavoce.report.comparison.regressions import Tolerance, ruled
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.bounded_mean import bounded_mean
-from vivavoce.stats.groups import RATE, Cell, Sample, adjusted, group_differences
+from vivavoce.stats.groups import RATE, Cell, Sample, adjust_p_values, group_differences
 from vivavoce.stats.intervals import mean_interval, share_interval, wilson
 from vivavoce.stats.paired import POWER, PairedDifference, difference_of
 from vivavoce.stats.planning import samples_for, trial_variance
@@ -175,7 +175,9 @@ def alike_users(one: int, other: int, features: int = 27) -> Promise:
             flags = (random.random((number, kinds)) < 0.06).astype(np.float64)
             values = np.hstack([rare, flags, random.lognormal(2, 0.5, (number, kinds))])
             found = mean_differences(values, range(number), np.arange(number) < one, bounds)
-            q_values = adjusted([1.0 if each is None or each.p_value is None else each.p_value for each in found])
+            q_values = adjust_p_values(
+                [1.0 if each is None or each.p_value is None else each.p_value for each in found]
+            )
             wrong += any(
                 q <= RATE and each is not None and each.excludes_zero for q, each in zip(q_values, found, strict=True)
             )

@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from vivavoce.features.realism.measuring import Both
-from vivavoce.features.realism.reading import Spoken, spoken_in_file
+from vivavoce.features.realism.reading import UserSides, spoken_in_file
 from vivavoce.features.realism.realism import Realism, realism
 from vivavoce.features.realism.telling_apart import by_meaning
 from vivavoce.features.realism.user_side import UserSide, user_side
@@ -54,11 +54,11 @@ def said(draw: random.Random, words: float) -> list[AnyMessage]:
     return messages
 
 
-def users(name: str, number: int, seed: int, words: float = 9.0) -> Spoken:
+def users(name: str, number: int, seed: int, words: float = 9.0) -> UserSides:
     """Return users who write so many words a message."""
     draw = random.Random(seed)
     sides = (user_side(f"{name}-{place}", said(draw, words)) for place in range(number))
-    return Spoken(name, [side for side in sides if side is not None])
+    return UserSides(name, [side for side in sides if side is not None])
 
 
 def alarms(number: int, words: float = 9.0) -> str:
@@ -82,14 +82,14 @@ def alarms_of_meaning(number: int) -> str:
     return f"classifier with vectors {apart / OF_MEANING:6.1%}"
 
 
-def halves(spoken: Spoken) -> tuple[Spoken, Spoken]:
+def halves(spoken: UserSides) -> tuple[UserSides, UserSides]:
     """Return two halves of one set; what came of one sample stays together."""
     names = sorted({side.cluster for side in spoken.sides})
     random.Random(1).shuffle(names)
     first = set(names[: len(names) // 2])
     one: list[UserSide] = [side for side in spoken.sides if side.cluster in first]
     other = [side for side in spoken.sides if side.cluster not in first]
-    return Spoken("one half", one), Spoken("the other half", other)
+    return UserSides("one half", one), UserSides("the other half", other)
 
 
 def line(what: str, found: Realism) -> None:

@@ -47,7 +47,7 @@ def measured(case: Case) -> tuple[float, float]:
     design = Design(sizes, allocation(sizes, size))
     weights = with_floor(np.exp(0.5 * hard + 0.4 * random.normal(size=SIZE))) if weighted else np.ones(SIZE)
     chances = np.zeros(SIZE)
-    for stratum, count in enumerate(design.drawn):
+    for stratum, count in enumerate(design.sample_sizes):
         chances[strata == stratum] = inclusion(weights[strata == stratum], count)
     each = [np.flatnonzero(strata == stratum) for stratum in range(len(sizes))]
     held = width = 0.0

@@ -62,16 +62,16 @@ def test_what_is_read_can_be_nested_two_hundred_levels_deep() -> None:
     assert parse("[[]" + ",[]" * 500 + "]") == [[]] * 501
 
 
-def shuffled(value: Any) -> Any:
+def shuffle_keys(value: Any) -> Any:
     """Return an equal value whose objects name their keys in the opposite order."""
     if isinstance(value, dict):
-        return {key: shuffled(part) for key, part in reversed(cast("dict[str, Any]", value).items())}
-    return [shuffled(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {key: shuffle_keys(part) for key, part in reversed(cast("dict[str, Any]", value).items())}
+    return [shuffle_keys(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 @given(values)
 def test_a_value_is_the_same_as_its_copy_in_any_order_of_keys(value: Any) -> None:
-    assert same_json(value, shuffled(copy.deepcopy(value)))
+    assert same_json(value, shuffle_keys(copy.deepcopy(value)))
 
 
 @given(values, values)
@@ -101,10 +101,10 @@ def test_different_values_have_different_keys(a: Any, b: Any) -> None:
 
 @given(st.integers(-(10**14), 10**14), st.integers(0, 6))
 def test_a_number_is_the_decimal_that_it_is_written_as(digits: int, places: int) -> None:
-    written = Decimal(digits).scaleb(-places)
-    assert same_json(read_strict_json(str(written)), read_strict_json(f"{written:f}000" if places else str(written)))
-    assert same_json(read_strict_json(str(written)), written)
-    assert not same_json(read_strict_json(str(written)), written + Decimal(1).scaleb(-places))
+    number = Decimal(digits).scaleb(-places)
+    assert same_json(read_strict_json(str(number)), read_strict_json(f"{number:f}000" if places else str(number)))
+    assert same_json(read_strict_json(str(number)), number)
+    assert not same_json(read_strict_json(str(number)), number + Decimal(1).scaleb(-places))
 
 
 @pytest.mark.parametrize(

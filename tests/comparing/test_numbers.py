@@ -393,7 +393,7 @@ def test_what_may_state_a_number_that_is_not_read(text: str, unread: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "may"),
+    ("text", "expected", "may"),
     [
         *((text, 1234, True) for text in ("1,234", "1234", "1,234 or 7", "1234 million", "1.234", "EUR-1234", "-1234")),
         *((text, 1234, True) for text in ("A-1234", "12-34", "1234.5", "on 1234-05-01", "pin1234", "1234x", "01234")),
@@ -417,8 +417,8 @@ def test_what_may_state_a_number_that_is_not_read(text: str, unread: bool) -> No
         ("EUR-24", -24, True),
     ],
 )
-def test_what_may_state_a_forbidden_number(text: str, wanted: float, may: bool) -> None:
-    assert may_state(text, wanted) is may
+def test_what_may_state_a_forbidden_number(text: str, expected: float, may: bool) -> None:
+    assert may_state(text, expected) is may
 
 
 @given(
@@ -483,8 +483,8 @@ def test_a_number_has_its_place_in_the_original_text() -> None:
     ],
 )
 def test_a_text_that_is_one_number(text: str, number: str | None) -> None:
-    found = read_number(text)
-    assert (None if found is None else show_number(found)) == number
+    parsed_number = read_number(text)
+    assert (None if parsed_number is None else show_number(parsed_number)) == number
 
 
 SPACES = (" ", "\u00a0", "\u202f", "\u2009")
@@ -508,7 +508,7 @@ CONVENTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 PLAIN = st.decimals(min_value=-(10**15), max_value=10**15, allow_nan=False, allow_infinity=False, places=3)
 
 
-def grouped(digits: str, mark: str) -> str:
+def group_digits(digits: str, mark: str) -> str:
     """Return digits in groups from the right: of three, or the last of three and all others of two."""
     size, mark = (2, ",") if mark == "lakh" else (3, mark)
     if not mark or len(digits) <= 3:
@@ -520,18 +520,18 @@ def grouped(digits: str, mark: str) -> str:
     return mark.join(groups)
 
 
-def written(value: Decimal, locale: str, choice: int) -> str:
+def write_number(value: Decimal, locale: str, choice: int) -> str:
     """Return a number as people of a locale write it."""
     decimal, marks = CONVENTIONS[locale]
     whole, _, fraction = f"{abs(value):f}".partition(".")
     fraction = fraction if choice % 2 else fraction.rstrip("0")
-    text = grouped(whole, marks[choice % len(marks)]) + (f"{decimal}{fraction}" if fraction else "")
+    text = group_digits(whole, marks[choice % len(marks)]) + (f"{decimal}{fraction}" if fraction else "")
     return ("-", "−", "–")[choice % 3] + text if value < 0 else text
 
 
 @given(PLAIN | st.integers(-(10**15), 10**15).map(Decimal), st.sampled_from(sorted(CONVENTIONS)), st.integers(0, 23))
 def test_every_number_of_a_locale_is_read_back_under_it(value: Decimal, locale: str, choice: int) -> None:
-    text = written(value, locale, choice)
+    text = write_number(value, locale, choice)
     assert read_number(text, locale) == value
     for sentence in (
         f"It is {text}.",
@@ -546,7 +546,7 @@ def test_every_number_of_a_locale_is_read_back_under_it(value: Decimal, locale: 
 
 @given(st.integers(0, 10**9), st.sampled_from(sorted(CONVENTIONS)), st.integers(0, 23), st.data())
 def test_no_number_is_found_inside_another(value: int, locale: str, choice: int, data: st.DataObject) -> None:
-    text = written(Decimal(value) + Decimal("0.25") * (choice % 3), locale, choice)
+    text = write_number(Decimal(value) + Decimal("0.25") * (choice % 3), locale, choice)
     start = data.draw(st.integers(0, len(text) - 1))
     inner = text[start : data.draw(st.integers(start + 1, len(text)))]
     for number in numbers_in(inner, locale):
@@ -569,15 +569,15 @@ def test_every_number_of_any_text_stands_alone_in_its_place(text: str, locale: s
 
 @given(st.text("0123456789,.' -+–ekxA€%件½(", max_size=30))
 def test_the_form_of_characters_changes_no_value(text: str) -> None:
-    shown = [number.value for number in numbers_in(text)]
+    values = [number.value for number in numbers_in(text)]
     devanagari = text.translate({ord("0") + digit: chr(0x966 + digit) for digit in range(10)})
-    assert [number.value for number in numbers_in(devanagari)] == shown
+    assert [number.value for number in numbers_in(devanagari)] == values
     hidden = "\u200b".join(text)
-    assert [number.value for number in numbers_in(hidden)] == shown
+    assert [number.value for number in numbers_in(hidden)] == values
     other = text.replace("'", "’")
-    if "- " not in text and "-\u00a0" not in text:  # a minus with a space behind it is no bullet
+    if "- " not in text and "-\u00a0" not in text:  # a minus with a space behind it is not a bullet
         other = other.replace("-", "−")
-    assert [number.value for number in numbers_in(other)] == shown
+    assert [number.value for number in numbers_in(other)] == values
 
 
 def test_all_characters_of_category_cf_are_invisible() -> None:
@@ -601,13 +601,13 @@ TENTHS = st.integers(-(10**6), 10**6).map(lambda value: Decimal(value).scaleb(-3
 
 @given(TENTHS, TENTHS, TENTHS.map(abs), st.integers(0, 300).map(lambda value: Decimal(value).scaleb(-2)))
 def test_a_tolerance_is_counted_in_fractions(
-    number: Decimal, wanted: Decimal, tolerance: Decimal, relative: Decimal
+    number: Decimal, expected: Decimal, tolerance: Decimal, relative: Decimal
 ) -> None:
-    width = max(Fraction(tolerance), Fraction(relative) * abs(Fraction(wanted)))
-    holds = abs(Fraction(number) - Fraction(wanted)) <= width
-    assert is_within(number, wanted, tolerance, relative) == holds
-    assert is_within(*map(float, (number, wanted, tolerance, relative))) == holds
-    assert Fraction(width_of(wanted, tolerance, relative)) == width
+    width = max(Fraction(tolerance), Fraction(relative) * abs(Fraction(expected)))
+    holds = abs(Fraction(number) - Fraction(expected)) <= width
+    assert is_within(number, expected, tolerance, relative) == holds
+    assert is_within(*map(float, (number, expected, tolerance, relative))) == holds
+    assert Fraction(width_of(expected, tolerance, relative)) == width
 
 
 def test_a_tolerance_reaches_exactly_as_far_as_it_says() -> None:
@@ -624,14 +624,14 @@ def test_a_tolerance_reaches_exactly_as_far_as_it_says() -> None:
 
 
 @given(TENTHS, TENTHS)
-def test_equal_numbers_have_one_canonical_text(one: Decimal, other: Decimal) -> None:
-    assert (canonical(one) == canonical(other)) == (one == other)
-    assert canonical(one) == canonical(one * Decimal("1.00")) == canonical(float(one))
+def test_equal_numbers_have_one_canonical_text(first: Decimal, second: Decimal) -> None:
+    assert (canonical(first) == canonical(second)) == (first == second)
+    assert canonical(first) == canonical(first * Decimal("1.00")) == canonical(float(first))
 
 
 def test_a_number_is_shown_as_people_write_it() -> None:
-    shown = [show_number(number) for number in (24.9, 1e-05, 1e16, 100.0, -0.0, 1e300, Decimal("1.50"), float("nan"))]
-    assert shown == ["24.9", "0.00001", "10000000000000000", "100", "0", "1e+300", "1.5", "nan"]
+    texts = [show_number(number) for number in (24.9, 1e-05, 1e16, 100.0, -0.0, 1e300, Decimal("1.50"), float("nan"))]
+    assert texts == ["24.9", "0.00001", "10000000000000000", "100", "0", "1e+300", "1.5", "nan"]
     assert show_number(10**100 + 1).startswith("1")
     assert len(show_number(10**100 + 1)) < 50
 

@@ -236,8 +236,8 @@ def test_places_are_in_the_text_and_reading_never_fails(text: str, quote: str) -
     ],
 )
 def test_an_ellipsis_leaves_out_no_negation(text: str, quote: str) -> None:
-    assert not any(QuotedText(text).find(one) for one in read_quote(quote))
-    assert any(QuotedText("It is really refundable.").find(one) for one in read_quote("It is … refundable"))
+    assert not any(QuotedText(text).find(each) for each in read_quote(quote))
+    assert any(QuotedText("It is really refundable.").find(each) for each in read_quote("It is … refundable"))
 
 
 @pytest.mark.parametrize(

@@ -96,11 +96,11 @@ DIGITS = st.lists(st.integers(0, 9), min_size=2, max_size=12)
 
 @given(DIGITS, st.sampled_from([ENGLISH, GERMAN]), st.sampled_from([" ", ", ", "-", " - ", ". ", "…"]))
 def test_a_number_read_digit_by_digit_is_that_number(digits: list[int], words: tuple[str, ...], gap: str) -> None:
-    spelled = gap.join(words[digit] for digit in digits)
+    words_of_number = gap.join(words[digit] for digit in digits)
     number = "".join(map(str, digits))
-    text = digits_from_words(f"It is order {spelled}!")
+    text = digits_from_words(f"It is order {words_of_number}!")
     assert text == f"it is order {number}!"
-    assert digits_from_words(spelled.upper()) == number
+    assert digits_from_words(words_of_number.upper()) == number
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=8))

@@ -30,12 +30,12 @@ from vivavoce.comparing.text import (
 )
 
 
-def shown(text: str) -> str:
+def show_markup(text: str) -> str:
     """Return a text with the replacements of its markup."""
     parts: list[str] = []
     place = 0
     for mark in hidden_markup(text):
-        parts += [text[place : mark.start], mark.shown]
+        parts += [text[place : mark.start], mark.replacement]
         place = mark.end
     return "".join([*parts, text[place:]])
 
@@ -59,7 +59,7 @@ def shown(text: str) -> str:
     ],
 )
 def test_what_a_page_shows(text: str, page: str) -> None:
-    assert shown(text) == page
+    assert show_markup(text) == page
 
 
 def test_only_links_have_marks_of_links() -> None:
@@ -475,9 +475,9 @@ def test_a_code_is_found_whatever_separates_it(code: str, data: st.DataObject) -
     marks = [
         data.draw(st.sampled_from(["", "", "-", " ", ".", "–", "\u00a0", "**", "\u200b", "<b>", "&shy;"])) for _ in code
     ]
-    written = "".join(sign + mark for sign, mark in zip(code[:-1], marks, strict=False)) + code[-1]
+    code_with_marks = "".join(sign + mark for sign, mark in zip(code[:-1], marks, strict=False)) + code[-1]
     has_digits = sum(map(str.isdecimal, code)) >= 2
-    assert GuardedText(f"it is {written} now").contains(code) or not has_digits
+    assert GuardedText(f"it is {code_with_marks} now").contains(code) or not has_digits
 
 
 @given(TEXTS, st.sampled_from(HIDDEN), TEXTS)
@@ -489,8 +489,8 @@ def test_a_hidden_word_has_its_place_in_the_original_text(before: str, hidden: s
 
 
 @given(st.text(max_size=40), st.booleans(), st.booleans())
-def test_a_plain_text_has_places_in_the_original(text: str, shown: bool, apart: bool) -> None:
-    plain = PlainText(text, shown=shown, apart=apart)
+def test_a_plain_text_has_places_in_the_original(text: str, hide_markup: bool, apart: bool) -> None:
+    plain = PlainText(text, hide_markup=hide_markup, apart=apart)
     for place in range(len(plain.text)):
         start, end = plain.span(place, place + 1)
         assert 0 <= start < end <= len(text)

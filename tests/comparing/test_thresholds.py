@@ -19,7 +19,7 @@ from vivavoce.comparing.thresholds import (
     number_text,
     percentile,
     reaches,
-    rounded,
+    round_toward_side,
     share_text,
 )
 from vivavoce.stats.intervals import percentile as interpolated
@@ -31,8 +31,8 @@ OPERATORS: tuple[Operator, ...] = ("gt", "gte", "lt", "lte", "eq")
 
 @given(st.integers(-(10**12) + 1, 10**12 - 1), st.integers(0, 12))
 def test_a_float_of_at_most_12_digits_is_that_decimal(digits: int, places: int) -> None:
-    written = Decimal(digits).scaleb(-places)
-    assert exact(float(written)) == Fraction(written)
+    decimal = Decimal(digits).scaleb(-places)
+    assert exact(float(decimal)) == Fraction(decimal)
 
 
 @given(st.integers(0, 200), st.integers(1, 200))
@@ -41,7 +41,7 @@ def test_a_quotient_of_whole_numbers_is_that_fraction(part: int, whole: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("computed", "meant"),
+    ("computed", "expected"),
     [
         (0.1 + 0.2, Fraction(3, 10)),
         (1 - 0.9, Fraction(1, 10)),
@@ -54,8 +54,8 @@ def test_a_quotient_of_whole_numbers_is_that_fraction(part: int, whole: int) -> 
         (5e-324, Fraction(Decimal("4.9406564584125e-324"))),
     ],
 )
-def test_a_computed_float_is_the_number_that_it_was_meant_to_be(computed: float, meant: Fraction) -> None:
-    assert exact(computed) == meant
+def test_a_computed_float_is_the_number_that_it_was_meant_to_be(computed: float, expected: Fraction) -> None:
+    assert exact(computed) == expected
 
 
 @given(SHARES)
@@ -89,8 +89,8 @@ def test_a_mean_of_equal_scores_equals_each_of_them_for_every_weight(
     value: float, count: int, weights: list[float]
 ) -> None:
     for whole in (mean([value] * count), mean([value] * count, weights[:count])):
-        held = {op for op in OPERATORS if compare(whole, op, value)}
-        assert held == {"gte", "lte", "eq"}
+        operators = {op for op in OPERATORS if compare(whole, op, value)}
+        assert operators == {"gte", "lte", "eq"}
 
 
 def test_a_mean_of_nothing_is_refused() -> None:
@@ -125,7 +125,7 @@ def test_what_is_printed_is_on_the_same_side_of_the_limit(limit: float, apart: f
 @given(DECIMALS, st.integers(1, 10**30), st.sampled_from([-1, 0, 1]))
 def test_what_is_stored_is_on_the_same_side_of_the_limit(limit: float, apart: int, side: int) -> None:
     value = exact(limit) + Fraction(side, apart)
-    stored = rounded(value, limit)
+    stored = round_toward_side(value, limit)
     assert [compare(stored, op, limit) for op in OPERATORS] == [compare(value, op, limit) for op in OPERATORS]
 
 

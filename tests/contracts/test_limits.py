@@ -33,9 +33,9 @@ from vivavoce.errors import GraderFault, SuiteFault
 from vivavoce.features.clusters.cache import ClusterCache
 from vivavoce.features.formats.otel import flat
 from vivavoce.features.formats.steps import Step
-from vivavoce.features.formats.traced import Line, Lines, assembled
+from vivavoce.features.formats.traced import Line, Lines, assemble
 from vivavoce.features.watch import intake
-from vivavoce.features.watch.intake import Arrival, Refused, Taken, taken, unpacked
+from vivavoce.features.watch.intake import Arrival, Delivery, Refused, read_document, unpack
 from vivavoce.features.watch.settling import Rules, begin
 from vivavoce.features.watch.spool import Spool
 from vivavoce.metrics import judging
@@ -617,7 +617,7 @@ TRIAL = f"{RUN}/samples/a/0"
 def unpacking(members: int) -> Outcome:
     """Send `viva watch` a body of this many members of gzip."""
     try:
-        unpacked(gzip.compress(b"", mtime=0) * members, "gzip")
+        unpack(gzip.compress(b"", mtime=0) * members, "gzip")
     except Refused as refused:
         return "error" if refused.status == 400 else "refused"
     return "accepted"
@@ -626,9 +626,9 @@ def unpacking(members: int) -> Outcome:
 def kept_bytes(size: int) -> Outcome:
     """Take two spans that have this many bytes as they are kept."""
 
-    def spans(texts: list[str]) -> Taken:
+    def spans(texts: list[str]) -> Delivery:
         listed = [{"traceId": "a", "spanId": str(n), "name": text} for n, text in enumerate(texts)]
-        return taken({"resourceSpans": [{"scopeSpans": [{"spans": listed}]}]})
+        return read_document({"resourceSpans": [{"scopeSpans": [{"spans": listed}]}]})
 
     spare = VALUES["features.watch.intake.MAX_KEPT_BYTES"] - 10_000
     with pytest.MonkeyPatch.context() as patch:
@@ -645,7 +645,7 @@ def spans_of_bundle(size: int) -> Outcome:
         return Arrival(Member(Place(Path("x"), 1), None, "t", identity=str(number)), b"", is_own=False)
 
     async def begun(spool: Spool) -> list[str]:
-        await spool.put(lambda: Taken([span(number) for number in range(size)]), 1.0)
+        await spool.put(lambda: Delivery([span(number) for number in range(size)]), 1.0)
         return (await spool.work(lambda database, counts: begin(database, counts, Rules(), time.time()))).left_out
 
     with tempfile.TemporaryDirectory() as folder, closing(Spool(Path(folder) / "s.traces", 10**9)) as spool:
@@ -665,7 +665,7 @@ def copies(size: int) -> Outcome:
     """Make this many answers in a call that looked something up."""
     made = [{"role": "assistant", "content": str(number)} for number in range(size)]
     given = [{"role": "user", "content": "Hi"}]
-    messages = assembled([Step("t", "m", kind="model", given=given, made=made, passages=["p"])], Loss()).messages
+    messages = assemble([Step("t", "m", kind="model", inputs=given, outputs=made, passages=["p"])], Loss()).messages
     return "accepted" if sum("retrieval_context" in message for message in messages) == size else "error"
 
 

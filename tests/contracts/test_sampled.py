@@ -24,7 +24,7 @@ from vivavoce.client import Client
 from vivavoce.errors import UsageError
 from vivavoce.features.clusters.finding import find_clusters
 from vivavoce.features.compare.terminal import comparison
-from vivavoce.features.groups.report import cells, grouped
+from vivavoce.features.groups.report import cells, group_conversations
 from vivavoce.grading.scores import Population
 from vivavoce.report.comparison.pairing import compare
 from vivavoce.report.comparison.sides import write_baseline
@@ -231,7 +231,7 @@ def test_what_would_take_the_drawn_for_all_is_refused(graded: GradedRun, even: R
         compare(graded.store, other, graded.grading)
     with pytest.raises(UsageError, match=why):
         written(write_baseline, graded)
-    found = grouped(graded.store, graded.grading, "tag")
+    found = group_conversations(graded.store, graded.grading, "tag")
     assert why in found.finding
     assert all("–" in cells(group) for group in found.groups)
 

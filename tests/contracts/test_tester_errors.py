@@ -21,7 +21,7 @@ from server.live import get, serving
 from vivavoce.client import Client
 from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.features.compare.terminal import comparison
-from vivavoce.features.groups.report import cells, grouped
+from vivavoce.features.groups.report import cells, group_conversations
 from vivavoce.grading.gates import SimpleGate, Threshold
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.score import TESTER_ERROR, Failure, failed
@@ -129,7 +129,7 @@ def test_the_data_of_every_way_has_the_same_figures(kept: GradedRun, server: str
 
 @pytest.mark.parametrize("grader", [None, "exact"])
 def test_a_group_has_the_same_figures(kept: GradedRun, grader: str | None) -> None:
-    [group] = grouped(kept.store, kept.grading, "target", grader=grader).groups
+    [group] = group_conversations(kept.store, kept.grading, "target", grader=grader).groups
     assert rates(group) == RATES
     assert "3, 2 of the tester" in cells(group)
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.conversations.format import Loss, Member, Place
-from vivavoce.conversations.grouping import grouped
+from vivavoce.conversations.grouping import group_members
 from vivavoce.errors import UsageError
 
 FILE = Path("spans.jsonl")
@@ -24,7 +24,7 @@ def member(value: Any, trace: str, conversation: str | None = None, **more: Any)
 
 
 def values(*members: Member) -> list[tuple[str, list[Any]]]:
-    return [(group.id, [one.value for one in group.members]) for group in grouped(members, Loss())]
+    return [(group.id, [member.value for member in group.members]) for group in group_members(members, Loss())]
 
 
 def test_members_of_a_trace_that_name_no_conversation_go_with_those_that_do() -> None:
@@ -59,8 +59,8 @@ def test_a_conversation_and_a_trace_of_one_name_are_two() -> None:
 def test_a_record_that_comes_again_is_kept_once_and_its_last_state_counts() -> None:
     loss = Loss()
     members = [member("begun", "t", identity="1"), member(5, "t"), member("done", "t", identity="1"), member(5, "t")]
-    [group] = grouped([*members, member("done", "t", identity="1")], loss)
-    assert [one.value for one in group.members] == ["done", 5, 5]
+    [group] = group_members([*members, member("done", "t", identity="1")], loss)
+    assert [member.value for member in group.members] == ["done", 5, 5]
     assert [(entry.kind, entry.what, entry.count) for entry in loss.entries()] == [
         ("dropped", "an earlier state of a record that comes again", 1),
         ("repeated", "records with the same id", 2),
@@ -74,7 +74,7 @@ def test_members_without_a_time_come_last_in_the_order_of_the_file() -> None:
 
 
 def test_names_with_halves_of_characters_are_names() -> None:
-    [group] = grouped([member({"\udcff": "\ud800"}, "\ud800", "\udc80", identity="\udfff")], Loss())
+    [group] = group_members([member({"\udcff": "\ud800"}, "\ud800", "\udc80", identity="\udfff")], Loss())
     assert (group.id, group.members[0].value) == ("\udc80", {"\udcff": "\ud800"})
 
 
@@ -95,11 +95,11 @@ names = st.none() | st.sampled_from("abc")
     )
 )
 def test_nothing_is_lost(members: list[Member]) -> None:
-    groups = list(grouped(members, Loss()))
-    kept = [one.value for group in groups for one in group.members]
-    assert sorted(map(repr, kept)) == sorted(repr(one.value) for one in members)
+    groups = list(group_members(members, Loss()))
+    member_values = [member.value for group in groups for member in group.members]
+    assert sorted(map(repr, member_values)) == sorted(repr(member.value) for member in members)
     for group in groups:
-        assert {one.conversation or one.trace for one in group.members} == {group.id}
+        assert {member.conversation or member.trace for member in group.members} == {group.id}
 
 
 def test_memory_holds_one_conversation() -> None:
@@ -109,7 +109,7 @@ def test_memory_holds_one_conversation() -> None:
 
     tracemalloc.start()
     try:
-        assert sum(len(group.members) for group in grouped(many(), Loss())) == 1000
+        assert sum(len(group.members) for group in group_members(many(), Loss())) == 1000
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -122,4 +122,4 @@ def test_a_full_disk_is_an_error_that_says_what_to_do(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(sqlite3, "connect", full)
     with pytest.raises(UsageError, match=r"disk is full.*TMPDIR"):
-        list(grouped([member(1, "t")], Loss()))
+        list(group_members([member(1, "t")], Loss()))

@@ -11,7 +11,7 @@ import pandas
 import pytest
 from hypothesis import given
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import read_values
 from vivavoce import evaluate
 from vivavoce.conversations.format import NATIVE, Loss, format_named
@@ -43,13 +43,13 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def _converted(path: Path, **fields: str) -> tuple[list[dict[str, Any]], Loss]:
+def _convert(path: Path, **fields: str) -> tuple[list[dict[str, Any]], Loss]:
     loss, out = Loss(), path.with_suffix(".out.jsonl")
     convert(path, out, format_named(NATIVE), loss, How(fields=fields))
     return [row for _, row in read_rows(out)], loss
 
 
-def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
+def _speech(row: dict[str, Any]) -> list[tuple[str, str]]:
     return [(message["role"], message["content"]) for message in row["messages"]]
 
 
@@ -57,9 +57,9 @@ def test_rows_of_a_conversation_are_gathered_and_sorted(tmp_path: Path) -> None:
     path = tmp_path / "talk.csv"
     path.write_text(TABLE)
     assert detect(path).name == "turns"
-    [first, second], loss = _converted(path)
-    assert (first["id"], _said(first)) == ("a", [("user", "Where is 1042?"), ("assistant", "It was sent.")])
-    assert _said(second) == [("user", "Hello"), ("user", "Bye"), ("assistant", "Goodbye.")]
+    [first, second], loss = _convert(path)
+    assert (first["id"], _speech(first)) == ("a", [("user", "Where is 1042?"), ("assistant", "It was sent.")])
+    assert _speech(second) == [("user", "Hello"), ("user", "Bye"), ("assistant", "Goodbye.")]
     assert first["metadata"]["channel"] == "web"
     assert loss.entries() == []
 
@@ -77,7 +77,7 @@ def test_calls_results_and_times_are_kept() -> None:
 def test_columns_of_other_names_are_named_by_the_user(tmp_path: Path) -> None:
     path = tmp_path / "talk.csv"
     path.write_text("case,who,words,when\n1,Ann,Hello.,1795394226\n1,shop,Hi.,1795394225\n")
-    [row], loss = _converted(path, content="words", role="who", id="case", time="when")
+    [row], loss = _convert(path, content="words", role="who", id="case", time="when")
     assert [(message["role"], message["name"], message["content"]) for message in row["messages"]] == [
         *(("user", "shop", "Hi."), ("assistant", "Ann", "Hello.")),
     ]
@@ -92,7 +92,7 @@ def test_columns_of_other_names_are_named_by_the_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "complaint"),
     [
         ({"content": "word", "role": "who"}, ": no such column; did you mean 'words'?"),
         ({"content": "words"}, "no column is known to hold the role; say it as role=COLUMN; there are: case, who"),
@@ -102,12 +102,12 @@ def test_columns_of_other_names_are_named_by_the_user(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_column_is_an_error(tmp_path: Path, fields: dict[str, str], said: str) -> None:
+def test_a_wrong_column_is_an_error(tmp_path: Path, fields: dict[str, str], complaint: str) -> None:
     path = tmp_path / "talk.csv"
     path.write_text("case,who,words\n1,Ann,Hi\n")
     with pytest.raises(UsageError) as caught:
-        _converted(path, **fields)
-    assert said in str(caught.value)
+        _convert(path, **fields)
+    assert complaint in str(caught.value)
 
 
 def _table(path: Path, row: dict[str, str]) -> Path:
@@ -147,7 +147,7 @@ def test_without_a_conversation_a_file_is_one(tmp_path: Path) -> None:
         )
     loss, out = Loss(), tmp_path / "out" / "rows.jsonl"
     convert(tmp_path, out, format_named(NATIVE), loss)
-    assert [_said(row) for _, row in read_rows(out)] == [[("user", "Hi"), ("assistant", "Yes?")]] * 2
+    assert [_speech(row) for _, row in read_rows(out)] == [[("user", "Hi"), ("assistant", "Yes?")]] * 2
     assert not loss.is_lossless
 
 
@@ -155,8 +155,8 @@ def test_a_system_that_answers_is_the_assistant() -> None:
     rows = [{"dialogue_id": "1", "speaker": speaker, "utterance": "…"} for speaker in ("USER", "SYSTEM", "USER")]
     [row], _ = read_values(FORMAT, rows)
     assert [message["role"] for message in row["messages"]] == ["user", "assistant", "user"]
-    told = [{"dialogue_id": "1", "role": role, "text": "…"} for role in ("system", "user", "assistant")]
-    [row], loss = read_values(FORMAT, told)
+    table_rows = [{"dialogue_id": "1", "role": role, "text": "…"} for role in ("system", "user", "assistant")]
+    [row], loss = read_values(FORMAT, table_rows)
     assert [message["role"] for message in row["messages"]] == ["system", "user", "assistant"]
     assert loss.is_lossless
 
@@ -193,7 +193,7 @@ def test_what_is_no_arrow_is_told(tmp_path: Path) -> None:
         list(read_rows(path))
 
 
-@given(damaged(ROWS))
+@given(damage(ROWS))
 def test_nothing_makes_the_reader_fail(records: list[Any]) -> None:
     try:
         read_values(FORMAT, [*records, *ROWS])
@@ -208,10 +208,10 @@ HELP_DESK = "Dossier,Speaker,Text,Mood\n" + "".join(
 )
 
 
-def _refused(path: Path) -> list[str]:
+def _refusals(path: Path) -> list[str]:
     """Return the lines with which each reader of a table refuses it."""
     readers: list[Callable[[], object]] = [
-        lambda: _converted(path),
+        lambda: _convert(path),
         lambda: list(read_samples(path)),
         lambda: check_samples(path),
         lambda: evaluate(path, "turn_count"),
@@ -228,7 +228,7 @@ def _refused(path: Path) -> list[str]:
 def test_a_table_with_an_unknown_column_of_conversations_is_refused_by_every_reader(tmp_path: Path) -> None:
     path = tmp_path / "desk.csv"
     path.write_text(HELP_DESK)
-    [line] = set(_refused(path))
+    [line] = set(_refusals(path))
     assert "--field id=Dossier" in line
     assert "Dossier, Speaker, Text, Mood" in line
     assert check_samples(path, fields={"id": "Dossier"}).samples == 3
@@ -268,7 +268,7 @@ def test_columns_that_say_nothing_are_told_once_and_alike_by_every_reader(
 ) -> None:
     path = tmp_path / "odd.csv"
     path.write_text(table)
-    [message] = set(_refused(path))
+    [message] = set(_refusals(path))
     assert line in message
 
 

@@ -14,10 +14,10 @@ from vivavoce.conversations.objects import LossWarning, conversation_of, plain
 from vivavoce.samples.conversations import as_rows, given_samples
 from vivavoce.samples.sample import Sample
 
-ASKED = HumanMessage(content="And in Rome?")
+QUESTION = HumanMessage(content="And in Rome?")
 CALLING = AIMessage(content="", tool_calls=[{"name": "weather", "args": {"city": "Rome"}, "id": "c1"}])
 CHAT: list[BaseMessage] = [
-    ASKED,
+    QUESTION,
     CALLING,
     ToolMessage(content="rain", tool_call_id="c1"),
     AIMessage(content="It rains."),
@@ -25,10 +25,10 @@ CHAT: list[BaseMessage] = [
 ROLES = ["user", "assistant", "tool", "assistant"]
 
 
-def samples(given: Any) -> list[Sample]:
-    found = given_samples(as_rows(given))
-    assert not hasattr(found, "__aiter__")
-    return list(found)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
+def samples(value: Any) -> list[Sample]:
+    result = given_samples(as_rows(value))
+    assert not hasattr(result, "__aiter__")
+    return list(result)  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
 
 
 def roles(sample: Sample) -> list[str]:
@@ -42,8 +42,8 @@ def test_a_list_of_live_messages_is_one_conversation() -> None:
 
 
 def test_lists_of_them_are_one_each_and_states_with_messages_too() -> None:
-    assert [roles(one) for one in samples([CHAT, CHAT[:1]])] == [ROLES, ["user"]]
-    assert [roles(one) for one in samples({"messages": CHAT})] == [ROLES]
+    assert [roles(sample) for sample in samples([CHAT, CHAT[:1]])] == [ROLES, ["user"]]
+    assert [roles(sample) for sample in samples({"messages": CHAT})] == [ROLES]
     first, second = samples([{"id": "a", "messages": CHAT, "goal": "the weather"}, {"messages": CHAT, "step": 3}])
     assert (first.id, first.goal, second.metadata) == ("a", "the weather", {"step": 3})
 
@@ -56,21 +56,21 @@ def test_a_result_that_returns_its_messages_is_a_conversation() -> None:
         def model_dump(self) -> dict[str, Any]:
             raise AssertionError("not asked, for it has messages")
 
-    assert [roles(one) for one in samples([Result(), Result()])] == [ROLES, ROLES]
-    assert [roles(one) for one in samples(Result())] == [ROLES]
+    assert [roles(sample) for sample in samples([Result(), Result()])] == [ROLES, ROLES]
+    assert [roles(sample) for sample in samples(Result())] == [ROLES]
 
 
 def test_our_own_spelling_may_have_answers_of_a_client_in_it() -> None:
     from anthropic.types import Message as AnthropicMessage  # 3,000 modules, which each worker would load to collect
 
-    said: Any = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rome"}}
+    block: Any = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rome"}}
     answer = AnthropicMessage.model_validate(
         {
             "id": "m",
             "type": "message",
             "role": "assistant",
             "model": "m",
-            "content": [said],
+            "content": [block],
             "stop_reason": "tool_use",
             "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
@@ -85,14 +85,14 @@ def test_what_is_left_out_is_said() -> None:
     with pytest.warns(
         LossWarning, match=r"a conversation in the format LangChain messages was read with losses: dropped: 1 × remove"
     ):
-        assert conversation_of([ASKED, RemoveMessage(id="m1")]) is not None
+        assert conversation_of([QUESTION, RemoveMessage(id="m1")]) is not None
 
 
 def test_what_cannot_be_read_is_an_error_with_the_row() -> None:
     with pytest.raises(UsageError, match=r"row 1: an object of the class object cannot be read"):
         samples([{"messages": CHAT}, {"messages": [ToolMessage(content="x", tool_call_id="c", artifact=object())]}])
     with pytest.raises(UsageError, match="row 0: cannot read this as LangChain messages: message 1: the content is"):
-        samples([[ASKED, SystemMessage(content="x").model_dump() | {"content": 5}]])
+        samples([[QUESTION, SystemMessage(content="x").model_dump() | {"content": 5}]])
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(UsageError, match="more than 64 levels"):

@@ -30,13 +30,13 @@ def read(row: dict[str, Any], *, cells: bool = False) -> Sample:
     return read_sample(row, line=1, position=0, base=Path(), cells=cells)
 
 
-def said(content: str, number: object, role: str = "user") -> dict[str, Any]:
+def message_in_session(content: str, number: object, role: str = "user") -> dict[str, Any]:
     return {"role": role, "content": content, "session": number}
 
 
 def test_sessions_are_one_conversation_whose_turns_count_on() -> None:
     sample = read(ROW)
-    assert [one.mark for one in sample.said] == [ANA, ANA, BO, AGAIN, AGAIN]
+    assert [message.mark for message in sample.said] == [ANA, ANA, BO, AGAIN, AGAIN]
     assert sample.marks == (ANA, BO, AGAIN)
     assert sample.users == ["ana", "bo"]
     assert sample.ground_truth == [None, None, None, None, "no meat"]
@@ -57,7 +57,10 @@ def test_a_recorded_session_may_begin_with_what_the_assistant_says() -> None:
     back = [{"role": "assistant", "content": "Welcome back"}, {"role": "user", "content": "c"}]
     sample = read({"sessions": [{"messages": first}, {"messages": back, "ground_truth": ["x"]}]})
     assert sample.turn_count == 2
-    assert [[one.text for one in turn.messages or ()] for turn in sample.turns] == [["a", "b"], ["Welcome back", "c"]]
+    assert [[message.text for message in turn.messages or ()] for turn in sample.turns] == [
+        ["a", "b"],
+        ["Welcome back", "c"],
+    ]
 
 
 def test_one_session_is_a_conversation_like_any_other() -> None:
@@ -73,7 +76,7 @@ def test_what_a_row_of_others_calls_so_stays_in_the_metadata(row: dict[str, Any]
 
 
 def test_a_message_of_others_may_have_a_session_that_is_no_mark() -> None:
-    sample = read({"messages": [said("a", "s1"), said("b", "s2")]})
+    sample = read({"messages": [message_in_session("a", "s1"), message_in_session("b", "s2")]})
     assert sample.marks == ()
     assert sample.messages is not None
     assert sample.messages[0].to_wire()["session"] == "s1"
@@ -96,18 +99,32 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"sessions": [{"user": "Ana", "input": "a"}, {"input": "b"}]}, "session 2 has no 'user', but others have"),
     ({"sessions": [{"user": " ", "input": "a"}]}, "a 'user' is a name of one line"),
     ({"sessions": [{"user": ["a"], "input": "a"}]}, "'user' is a name, got"),
-    ({"sessions": [{"input": "a"}, {"messages": [said("b", None)]}]}, "a row is asked or replayed as a whole"),
-    ({"sessions": [{"messages": [said("b", None, "assistant")]}]}, "session 1 has no user message"),
-    ({"sessions": [{"input": [said("b", None, "assistant")]}]}, "'input' must be user messages, got"),
+    (
+        {"sessions": [{"input": "a"}, {"messages": [message_in_session("b", None)]}]},
+        "a row is asked or replayed as a whole",
+    ),
+    ({"sessions": [{"messages": [message_in_session("b", None, "assistant")]}]}, "session 1 has no user message"),
+    ({"sessions": [{"input": [message_in_session("b", None, "assistant")]}]}, "'input' must be user messages, got"),
     ({"sessions": [{"input": "a", "secrets": ["x"]}]}, "has 'secrets' but no 'user'"),
     ({"sessions": [{"user": "a", "input": "a", "secrets": [1]}]}, "'secrets' must be a list of texts"),
     ({"input": "a", "secrets": {"bo": ["x"]}}, "secrets name the user 'bo', but no session has this user"),
-    ({"messages": [said("a", {"number": 1}), said("b", None)]}, "message 1 has no 'session', but others have"),
-    ({"messages": [said("a", {"number": 2})]}, "the first session has number 2"),
-    ({"messages": [said("a", {"number": 1}), said("b", {"number": 3})]}, "session 3 follows session 1"),
-    ({"messages": [said("a", {"number": 0})]}, "has an invalid session"),
     (
-        {"messages": [said("a", {"number": 1, "user": "a"}), said("b", {"number": 1, "user": "b"})]},
+        {"messages": [message_in_session("a", {"number": 1}), message_in_session("b", None)]},
+        "message 1 has no 'session', but others have",
+    ),
+    ({"messages": [message_in_session("a", {"number": 2})]}, "the first session has number 2"),
+    (
+        {"messages": [message_in_session("a", {"number": 1}), message_in_session("b", {"number": 3})]},
+        "session 3 follows session 1",
+    ),
+    ({"messages": [message_in_session("a", {"number": 0})]}, "has an invalid session"),
+    (
+        {
+            "messages": [
+                message_in_session("a", {"number": 1, "user": "a"}),
+                message_in_session("b", {"number": 1, "user": "b"}),
+            ]
+        },
         "session 1 has two users, 'a' and 'b'",
     ),
 ]
@@ -121,7 +138,7 @@ def test_a_row_whose_sessions_do_not_fit_says_why_in_one_line(row: dict[str, Any
     assert "\n" not in str(refused.value)
 
 
-def written(row: dict[str, Any], name: str, folder: Path) -> tuple[Conversion, str, list[str]]:
+def write_row(row: dict[str, Any], name: str, folder: Path) -> tuple[Conversion, str, list[str]]:
     source, out, loss = folder / "rows.jsonl", folder / "out.jsonl", Loss()
     source.write_text(json.dumps(row) + "\n")
     out.unlink(missing_ok=True)
@@ -129,16 +146,16 @@ def written(row: dict[str, Any], name: str, folder: Path) -> tuple[Conversion, s
     return done, out.read_text(), list(loss.lines())
 
 
-RECORDED = {"sessions": [{"user": user, "messages": [said("hi", None)]} for user in ("ana", "bo")]}
+RECORDED = {"sessions": [{"user": user, "messages": [message_in_session("hi", None)]} for user in ("ana", "bo")]}
 
 
 def test_recorded_sessions_are_written_in_formats_that_keep_keys_and_told_where_one_does_not(tmp_path: Path) -> None:
-    done, text, lost = written(RECORDED, "openai", tmp_path)
+    done, text, lost = write_row(RECORDED, "openai", tmp_path)
     assert (done.messages, '"session":{"number":2,"user":"bo"}' in text, lost) == (2, True, [])
-    _, text, lost = written(RECORDED, "sharegpt", tmp_path)
+    _, text, lost = write_row(RECORDED, "sharegpt", tmp_path)
     assert "session" not in text
     assert any("2 × 'session' of a message" in line for line in lost)
 
 
 def test_sessions_that_were_never_held_are_told_as_left_out(tmp_path: Path) -> None:
-    assert any("row without a recorded conversation" in line for line in written(ROW, "openai", tmp_path)[2])
+    assert any("row without a recorded conversation" in line for line in write_row(ROW, "openai", tmp_path)[2])

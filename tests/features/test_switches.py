@@ -42,7 +42,7 @@ print(json.dumps({"code": code, "start": start, "routes": [route.path for each i
 """
 
 
-def added(feature: str, hook: str) -> Any:
+def what_is_added(feature: str, hook: str) -> Any:
     """Return what a feature answers to a hook, None where it does not implement it."""
     return dict(plugins().results(hook)).get(feature)
 
@@ -69,7 +69,9 @@ def test_without_a_feature_everything_else_works(feature: str, viva: Viva, tmp_p
     assert seen["code"] == code
     assert set(seen["pages"].values()) == {200}
     assert feature not in seen["names"]
-    assert (added(feature, "register_commands") or {}).keys() & set(seen["commands"]) == set()
-    assert paths(added(feature, "register_routes") or ()) & set(seen["routes"]) == set()
-    assert [tab.text for tab in added(feature, "page_tabs") or () if f'href="{tab.link}"' in seen["start"]] == []
+    assert (what_is_added(feature, "register_commands") or {}).keys() & set(seen["commands"]) == set()
+    assert paths(what_is_added(feature, "register_routes") or ()) & set(seen["routes"]) == set()
+    assert [
+        tab.text for tab in what_is_added(feature, "page_tabs") or () if f'href="{tab.link}"' in seen["start"]
+    ] == []
     assert [name for name in seen["loaded"] if name.startswith(f"vivavoce.features.{feature}")] == []

@@ -9,9 +9,9 @@ from vivavoce.stats.intervals import wilson
 
 
 def test_pairs_are_counted_by_what_was_said_and_what_is_true() -> None:
-    found = agreement([True, True, True, False, False, False], [True, True, False, True, False, False])
-    assert found == Agreement(tp=2, fp=1, fn=1, tn=2)
-    assert found.n == 6
+    counts = agreement([True, True, True, False, False, False], [True, True, False, True, False, False])
+    assert counts == Agreement(tp=2, fp=1, fn=1, tn=2)
+    assert counts.n == 6
 
 
 def test_the_figures_of_a_textbook_table() -> None:

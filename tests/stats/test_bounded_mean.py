@@ -17,7 +17,7 @@ CHANGE = st.one_of(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), st.floats(-1, 1
 
 
 def tail(successes: int, n: int, rate: float) -> float:
-    """The binomial probability of at least so many successes."""
+    """The binomial probability of at least this many successes."""
     return math.fsum(math.comb(n, k) * rate**k * (1 - rate) ** (n - k) for k in range(successes, n + 1))
 
 

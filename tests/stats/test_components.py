@@ -8,7 +8,7 @@ import pytest
 from vivavoce.stats.planning import Components, components
 
 
-def drawn(samples: float, trials: float, judge: float, shape: tuple[int, int, int]) -> dict[str, list[list[float]]]:
+def simulate(samples: float, trials: float, judge: float, shape: tuple[int, int, int]) -> dict[str, list[list[float]]]:
     """Scores with these standard deviations between samples, trials and judgements."""
     dice = np.random.default_rng(7)
     a, b, n = shape
@@ -20,27 +20,30 @@ def drawn(samples: float, trials: float, judge: float, shape: tuple[int, int, in
 
 @pytest.mark.parametrize("put_in", [(0.3, 0.2, 0.1), (0.1, 0.3, 0.05), (0.2, 0.0, 0.3)])
 def test_what_was_put_in_comes_out(put_in: tuple[float, float, float]) -> None:
-    found = components(drawn(*put_in, (4000, 5, 3)))
-    assert [found.samples, found.trials, found.judgements] == pytest.approx([one**2 for one in put_in], abs=0.007)
+    result = components(simulate(*put_in, (4000, 5, 3)))
+    assert [result.samples, result.trials, result.judgements] == pytest.approx(
+        [deviation**2 for deviation in put_in], abs=0.007
+    )
 
 
 def test_a_balanced_table_by_hand() -> None:
 
     scores = {"a": [[1.0, 3.0], [5.0, 7.0]], "b": [[0.0, 2.0], [0.0, 2.0]]}
-    found = components(scores)
+    result = components(scores)
     # means 2, 6, 1, 1; of samples 4, 1; of all 2.5. SSE 8 over 4; SSB 2*(4+4) over 2; SSA 4*(2.25+2.25) over 1
     # so MSE 2, MSB 8, MSA 18: e = 2, t = (8 - 2) / 2 = 3, s = (18 - 2 - 2 * 3) / 4 = 2.5
-    assert found == Components(samples=2.5, trials=3.0, judgements=2.0)
+    assert result == Components(samples=2.5, trials=3.0, judgements=2.0)
 
 
 def test_unbalanced_tables_are_right_on_average() -> None:
-    full = drawn(0.3, 0.2, 0.1, (4000, 4, 2))
+    full = simulate(0.3, 0.2, 0.1, (4000, 4, 2))
     some = {name: trials[: 1 + i % 4] for i, (name, trials) in enumerate(full.items())}
     some = {
-        name: [trial[: 1 + (i + j) % 2] for j, trial in enumerate(one)] for i, (name, one) in enumerate(some.items())
+        name: [trial[: 1 + (i + j) % 2] for j, trial in enumerate(sample_trials)]
+        for i, (name, sample_trials) in enumerate(some.items())
     }
-    found = components(some)
-    assert [found.samples, found.trials, found.judgements] == pytest.approx([0.09, 0.04, 0.01], abs=0.012)
+    result = components(some)
+    assert [result.samples, result.trials, result.judgements] == pytest.approx([0.09, 0.04, 0.01], abs=0.012)
 
 
 def test_what_does_not_repeat_is_none_and_never_0() -> None:

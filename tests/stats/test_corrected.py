@@ -39,25 +39,25 @@ def test_the_published_estimate_of_double_sampling_is_met() -> None:
     """
     truth = [1] * 5400 + [0] * 600 + [1] * 800 + [0] * 3200
     passed = [1] * 6000 + [0] * 4000
-    found = prediction_powered(truth, passed, singles(10_000), [1] * 12_000 + [0] * 28_000, singles(40_000, "o"))
+    estimate = prediction_powered(truth, passed, singles(10_000), [1] * 12_000 + [0] * 28_000, singles(40_000, "o"))
     rate = (6_000 + 12_000) / 50_000
-    assert found.raw == pytest.approx(rate)
-    assert found.value == pytest.approx(rate * 0.9 + (1 - rate) * 0.2, abs=1e-4)
+    assert estimate.raw == pytest.approx(rate)
+    assert estimate.value == pytest.approx(rate * 0.9 + (1 - rate) * 0.2, abs=1e-4)
     # Tenenbein's variance: p q (1 - K) / n + p q K / N with K the squared correlation of label and verdict
     p = 0.452
     reliability = np.corrcoef(truth, passed)[0, 1] ** 2
     error = np.sqrt(p * (1 - p) * ((1 - reliability) / 10_000 + reliability / 50_000))
-    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.08)
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.08)
 
 
 def test_rogan_and_gladen_meet_the_formula() -> None:
-    found = rogan_gladen([1] * 400 + [0] * 600, singles(1000), Table(tp=900, fn=100, tn=800, fp=200))
-    assert found.value == pytest.approx((0.4 + 0.8 - 1) / (0.9 + 0.8 - 1))
-    assert found.low < 0.2857 < found.high
-    # the delta method's standard error, of which Fieller's interval is the sum for many labels
+    estimate = rogan_gladen([1] * 400 + [0] * 600, singles(1000), Table(tp=900, fn=100, tn=800, fp=200))
+    assert estimate.value == pytest.approx((0.4 + 0.8 - 1) / (0.9 + 0.8 - 1))
+    assert estimate.low < 0.2857 < estimate.high
+    # the delta method's standard error, which Fieller's interval approaches for many labels
     se, sp, youden, r = 0.9, 0.8, 0.7, 0.2 / 0.7
     error = np.sqrt(0.24 / 1000 + r**2 * se * (1 - se) / 1000 + (1 - r) ** 2 * sp * (1 - sp) / 1000) / youden
-    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.02)
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,21 @@ def test_rogan_and_gladen_meet_the_formula() -> None:
 def test_prediction_powered_intervals_hold_the_rate(
     rate: float, se: float, sp: float, labels: int, judged: int
 ) -> None:
-    held = [one.low <= rate <= one.high for one in (of_run(seed, labels, judged, rate, se, sp) for seed in range(300))]
-    assert sum(held) / len(held) >= 0.92
+    hits = [
+        interval.low <= rate <= interval.high
+        for interval in (of_run(seed, labels, judged, rate, se, sp) for seed in range(300))
+    ]
+    assert sum(hits) / len(hits) >= 0.92
 
 
 def test_intervals_by_rogan_and_gladen_hold_the_rate_where_good_ones_are_rarer_than_among_the_labels() -> None:
-    random, held = np.random.default_rng(5), 0
+    random, hits = np.random.default_rng(5), 0
     for seed in range(300):
         _, passed = draws(seed, 400, 0.3, 0.9, 0.8)
         tp, tn = random.binomial(50, 0.9), random.binomial(50, 0.8)
-        found = rogan_gladen(passed, singles(400), Table(tp=tp, fn=50 - tp, tn=tn, fp=50 - tn))
-        held += found.low <= 0.3 <= found.high
-    assert held / 300 >= 0.92
+        estimate = rogan_gladen(passed, singles(400), Table(tp=tp, fn=50 - tp, tn=tn, fp=50 - tn))
+        hits += estimate.low <= 0.3 <= estimate.high
+    assert hits / 300 >= 0.92
 
 
 def test_a_good_judge_makes_the_interval_narrower_than_the_labels_alone() -> None:
@@ -90,8 +93,8 @@ def test_a_good_judge_makes_the_interval_narrower_than_the_labels_alone() -> Non
 def test_it_is_as_precise_as_the_labels_alone_and_the_same_where_all_have_one(
     pairs: list[tuple[int, int]], others: list[int]
 ) -> None:
-    truth, judged = [one for one, _ in pairs], [one for _, one in pairs]
-    labels = mean_interval([float(one) for one in truth])
+    truth, judged = [label for label, _ in pairs], [label for _, label in pairs]
+    labels = mean_interval([float(label) for label in truth])
     assert labels is not None
     assert labels.low is not None
     assert labels.high is not None
@@ -105,10 +108,10 @@ def test_it_is_as_precise_as_the_labels_alone_and_the_same_where_all_have_one(
 def test_a_corrected_rate_lies_in_its_interval_and_that_between_0_and_1(
     pairs: list[tuple[int, int]], others: list[int]
 ) -> None:
-    truth, judged = [one for one, _ in pairs], [one for _, one in pairs]
-    found = prediction_powered(truth, judged, singles(len(pairs)), others, singles(len(others), "o"))
-    assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.low < found.high
+    truth, judged = [label for label, _ in pairs], [label for _, label in pairs]
+    estimate = prediction_powered(truth, judged, singles(len(pairs)), others, singles(len(others), "o"))
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+    assert estimate.low < estimate.high
 
 
 @given(st.lists(BITS, min_size=1, max_size=40), st.tuples(*[st.integers(0, 40)] * 4))
@@ -117,10 +120,10 @@ def test_a_rate_by_rogan_and_gladen_lies_in_its_interval_or_is_refused(
 ) -> None:
     tp, fn, tn, fp = counts
     try:
-        found = rogan_gladen(passed, singles(len(passed)), Table(tp=tp, fn=fn, tn=tn, fp=fp))
+        estimate = rogan_gladen(passed, singles(len(passed)), Table(tp=tp, fn=fn, tn=tn, fp=fp))
     except NotIdentifiable:
         return
-    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
 
 
 def test_trials_of_one_sample_are_no_further_labels() -> None:
@@ -128,8 +131,8 @@ def test_trials_of_one_sample_are_no_further_labels() -> None:
     once = prediction_powered(truth, judged, singles(200), [1, 0] * 300, singles(600, "o"))
     names = [name for name in singles(200) for _ in range(5)]
     five_times = prediction_powered(
-        [one for one in truth for _ in range(5)],
-        [one for one in judged for _ in range(5)],
+        [label for label in truth for _ in range(5)],
+        [verdict for verdict in judged for _ in range(5)],
         names,
         [1, 0] * 300 * 5,
         [f"o{number % 600}" for number in range(3000)],
@@ -145,16 +148,16 @@ def test_weights_undo_that_failures_were_drawn_more_often() -> None:
     truth, judged = draws(7, 4000, 0.8, 0.9, 0.7)
     random = np.random.default_rng(2)
     chance = np.where(np.array(judged) == 1, 0.05, 0.5)
-    drawn = random.random(4000) < chance
+    is_sampled = random.random(4000) < chance
     names = np.array(singles(4000))
     labels, passed = np.array(truth), np.array(judged)
     weighted = prediction_powered(
-        labels[drawn].tolist(),
-        passed[drawn].tolist(),
-        names[drawn].tolist(),
-        passed[~drawn].tolist(),
-        names[~drawn].tolist(),
-        weights=(1 / chance[drawn]).tolist(),
+        labels[is_sampled].tolist(),
+        passed[is_sampled].tolist(),
+        names[is_sampled].tolist(),
+        passed[~is_sampled].tolist(),
+        names[~is_sampled].tolist(),
+        weights=(1 / chance[is_sampled]).tolist(),
     )
     assert weighted.low <= 0.8 <= weighted.high
     assert abs(weighted.value - 0.8) < 0.05

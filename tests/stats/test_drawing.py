@@ -31,26 +31,26 @@ def test_what_cannot_be_drawn_is_refused(size: int) -> None:
 
 
 def test_nothing_has_a_weight_of_zero_and_what_is_not_known_counts_as_the_mean() -> None:
-    found = with_floor([0.0, 3.0, float("nan"), 0.0])
-    assert found == pytest.approx([SAME_FOR_ALL, SAME_FOR_ALL + 0.75 * 3, 1.0, SAME_FOR_ALL])
+    chances = with_floor([0.0, 3.0, float("nan"), 0.0])
+    assert chances == pytest.approx([SAME_FOR_ALL, SAME_FOR_ALL + 0.75 * 3, 1.0, SAME_FOR_ALL])
     assert with_floor([0.0, 0.0]).tolist() == [1.0, 1.0]
     assert with_floor([float("nan")]).tolist() == [1.0]
 
 
 def test_nothing_is_likelier_than_certain_and_the_rest_share_what_is_left() -> None:
-    found = inclusion([100.0, 1.0, 1.0, 2.0], 2)
-    assert found == pytest.approx([1.0, 0.25, 0.25, 0.5])
+    chances = inclusion([100.0, 1.0, 1.0, 2.0], 2)
+    assert chances == pytest.approx([1.0, 0.25, 0.25, 0.5])
     assert inclusion([1.0, 1.0], 2).tolist() == [1.0, 1.0]
 
 
 def test_each_is_drawn_as_often_as_it_is_likely() -> None:
     chances, random = inclusion([8.0, 1.0, 1.0, 2.0, 4.0, 3.0], 3), np.random.RandomState(5)
-    drawn = np.zeros(6)
+    counts = np.zeros(6)
     for _ in range(4000):
         places = systematic(chances, random)
         assert len(set(places.tolist())) == 3
-        drawn[places] += 1
-    assert drawn / 4000 == pytest.approx(chances, abs=0.025)
+        counts[places] += 1
+    assert counts / 4000 == pytest.approx(chances, abs=0.025)
 
 
 def test_the_same_seed_draws_the_same() -> None:

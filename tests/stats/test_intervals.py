@@ -37,8 +37,8 @@ def test_one_cluster_says_as_much_as_one_value() -> None:
 
 def test_without_bounds_single_values_get_the_textbook_t_interval() -> None:
     # mean 0.5, s = 0.158114, s / sqrt(5) = 0.0707107, t(4, 0.975) = 2.776445
-    found = mean_interval([0.3, 0.4, 0.5, 0.6, 0.7], bounds=ANYWHERE)
-    assert limits(found) == pytest.approx((0.303676, 0.696324), abs=1e-6)
+    interval = mean_interval([0.3, 0.4, 0.5, 0.6, 0.7], bounds=ANYWHERE)
+    assert limits(interval) == pytest.approx((0.303676, 0.696324), abs=1e-6)
     assert mean_interval([0.5], bounds=ANYWHERE) == Estimate(0.5, None, None, 1, 1)
 
 
@@ -195,8 +195,8 @@ def test_counts_of_a_database_give_the_interval_of_the_values(pairs: list[tuple[
         (sum(value for value, of in pairs if of == cluster), sum(of == cluster for _, of in pairs))
         for cluster in {cluster for _, cluster in pairs}
     )
-    found = mean_interval([float(value) for value, _ in pairs], [of for _, of in pairs])
-    assert share_interval(counts) == found
+    interval = mean_interval([float(value) for value, _ in pairs], [of for _, of in pairs])
+    assert share_interval(counts) == interval
 
 
 def test_no_tries_have_no_share() -> None:
@@ -220,14 +220,14 @@ def test_weights_must_match_the_values_and_not_all_be_zero() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 3)), min_size=1, max_size=20))
 def test_a_weighted_mean_is_that_of_values_that_often(rows: list[tuple[float, int]]) -> None:
     values, weights = [value for value, _ in rows], [float(weight) for _, weight in rows]
-    found = mean_interval(values, range(len(rows)), weights=weights)
+    interval = mean_interval(values, range(len(rows)), weights=weights)
     repeated = [(value, place) for place, (value, weight) in enumerate(rows) for _ in range(weight)]
     expected = mean_interval([value for value, _ in repeated], [place for _, place in repeated])
-    assert found is not None
+    assert interval is not None
     assert expected is not None
-    assert found.mean == pytest.approx(expected.mean)
+    assert interval.mean == pytest.approx(expected.mean)
     if len(set(weights)) > 1:
-        assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
+        assert (interval.low, interval.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
 
 
 def test_the_effective_number_is_the_one_that_the_reference_prints() -> None:

@@ -63,10 +63,10 @@ def test_real_conversations_give_the_published_figures() -> None:
 
 def test_every_k_is_over_the_same_samples_so_that_pass_hat_k_never_rises() -> None:
     hard, easy = [(0, 1)] * 5 + [(1, 2)] * 3, [(3, 3)] * 10 + [(2, 3), (4, 20)]
-    found = passes_by_k([*hard, *easy])
-    assert list(found) == [1, 2, 3]
-    assert {(one.samples, one.left_out) for one in found.values()} == {(12, 8)}
-    hats = [one.hat_k for one in found.values()]
+    by_k = passes_by_k([*hard, *easy])
+    assert list(by_k) == [1, 2, 3]
+    assert {(passes_at_k.samples, passes_at_k.left_out) for passes_at_k in by_k.values()} == {(12, 8)}
+    hats = [passes_at_k.hat_k for passes_at_k in by_k.values()]
     assert hats == sorted(hats, reverse=True)
 
 
@@ -79,6 +79,8 @@ def test_the_largest_k_is_one_that_most_samples_have(counts: list[tuple[int, int
 
 @given(st.lists(st.integers(1, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=12))
 def test_pass_hat_k_falls_and_pass_at_k_rises(counts: list[tuple[int, int]]) -> None:
-    found = list(passes_by_k(counts).values())
-    assert all(one.hat_k >= other.hat_k - 1e-12 and one.at_k <= other.at_k + 1e-12 for one, other in pairwise(found))
-    assert all(2 * one.samples > len(counts) for one in found)
+    by_k = list(passes_by_k(counts).values())
+    assert all(
+        first.hat_k >= second.hat_k - 1e-12 and first.at_k <= second.at_k + 1e-12 for first, second in pairwise(by_k)
+    )
+    assert all(2 * passes_at_k.samples > len(counts) for passes_at_k in by_k)

@@ -24,17 +24,17 @@ def test_the_planned_samples_show_the_change_about_as_often_as_planned(
         changed = random.random(samples) < difference
         before = np.where(changed, 0.0, random.binomial(trials, chance, samples) / trials)
         after = np.where(changed, 1.0, random.binomial(trials, chance, samples) / trials)
-        found = paired_difference(
-            {str(n): [one] for n, one in enumerate(before)}, {str(n): [one] for n, one in enumerate(after)}
+        change = paired_difference(
+            {str(n): [score] for n, score in enumerate(before)}, {str(n): [score] for n, score in enumerate(after)}
         )
-        seen += found is not None and found.low is not None and found.low > 0
+        seen += change is not None and change.low is not None and change.low > 0
     assert 0.74 < seen / runs < 0.97
 
 
 def test_more_trials_help_down_to_what_samples_alone_cost() -> None:
-    found = [samples_for(0.05, 0.2, trials, 0.8) or 0 for trials in (1, 2, 5, 20, 10_000)]
-    assert found == sorted(found, reverse=True)
-    assert found[-1] == samples_for(0.05, 0.0, 1, 0.8)
+    sizes = [samples_for(0.05, 0.2, trials, 0.8) or 0 for trials in (1, 2, 5, 20, 10_000)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == samples_for(0.05, 0.0, 1, 0.8)
 
 
 def test_a_large_number_of_samples_is_that_of_the_normal_formula() -> None:

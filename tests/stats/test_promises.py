@@ -28,7 +28,7 @@ BENCH = bench("promises")
 PROMISES = BENCH.PROMISES
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda one: f"{one.what}: {one.data}")
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda item: f"{item.what}: {item.data}")
 def test_it_is_kept(promise: Any) -> None:
     """Fixed seeds draw the sets; of so few, two standard errors are added to the bounds."""
     rate = promise.measured(SETS)

@@ -25,11 +25,11 @@ def test_equal_values_share_their_mean_rank(values: list[float]) -> None:
 
 @given(PAIRS)
 def test_spearman_is_that_of_scipy_wherever_there_is_one(pairs: list[tuple[float, float]]) -> None:
-    one, other = [a for a, _ in pairs], [b for _, b in pairs]
-    if len(set(one)) == 1 or len(set(other)) == 1:
-        assert spearman(one, other) is None
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert spearman(first, second) is None
     else:
-        assert spearman(one, other) == pytest.approx(SCIPY.spearmanr(one, other).statistic)
+        assert spearman(first, second) == pytest.approx(SCIPY.spearmanr(first, second).statistic)
 
 
 @given(st.lists(st.tuples(VALUES, st.booleans()), min_size=1, max_size=30))
@@ -49,16 +49,16 @@ WEIGHTED = st.lists(st.tuples(VALUES, VALUES, st.booleans(), st.integers(0, 3)),
 
 @given(WEIGHTED)
 def test_a_weight_is_a_value_that_often(rows: list[tuple[float, float, bool, int]]) -> None:
-    one, other, truth = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    left, right, truth = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     weights = np.array([[row[3] for row in rows], [1] * len(rows)], dtype=np.float64)
     repeated = [row for row in rows for _ in range(row[3])]
     first, second, true = [row[0] for row in repeated], [row[1] for row in repeated], [row[2] for row in repeated]
-    assert_same(spearmans(one, other, weights), [spearman(first, second), spearman(one, other)])
-    assert auroc(one, truth, weights[0]) == pytest.approx(auroc(first, true))
+    assert_same(spearmans(left, right, weights), [spearman(first, second), spearman(left, right)])
+    assert auroc(left, truth, weights[0]) == pytest.approx(auroc(first, true))
 
 
-def assert_same(found: Floats, expected: list[float | None]) -> None:
-    assert found.tolist() == pytest.approx([nan if one is None else one for one in expected], nan_ok=True)
+def assert_same(results: Floats, expected: list[float | None]) -> None:
+    assert results.tolist() == pytest.approx([nan if number is None else number for number in expected], nan_ok=True)
 
 
 def test_an_order_that_is_right_is_one_and_its_opposite_the_worst() -> None:
@@ -81,11 +81,13 @@ def test_a_known_area_has_a_known_interval() -> None:
     values, truth = [1, 2, 3, 4, 5, 6, 7, 8, 9], [False, False, False, True, False, True, True, True, False]
     good = [value for value, true in zip(values, truth, strict=True) if true]
     bad = [value for value, true in zip(values, truth, strict=True) if not true]
-    of_good = [sum(one > other for other in bad) / 5 for one in good]
-    of_bad = [sum(one > other for one in good) / 4 for other in bad]
+    of_good = [sum(value > bad_value for bad_value in bad) / 5 for value in good]
+    of_bad = [sum(value > bad_value for value in good) / 4 for bad_value in bad]
     area = sum(of_good) / 4
     assert auroc(values, truth) == pytest.approx(area) == pytest.approx(0.75)
-    delong = (sum((one - area) ** 2 for one in of_good) / 16 + sum((one - area) ** 2 for one in of_bad) / 25) * 9 / 8
+    delong = (
+        (sum((share - area) ** 2 for share in of_good) / 16 + sum((share - area) ** 2 for share in of_bad) / 25) * 9 / 8
+    )
     moved = (area * 20 + 0.5) / 21
     least = moved * (1 - moved) * (1 + 3.5 * ((1 - moved) / (2 - moved) + moved / (1 + moved))) / 20
     assert delong > least
@@ -123,7 +125,7 @@ def test_without_both_sides_or_several_samples_there_is_no_interval(truth: list[
 def test_a_larger_variance_widens_the_interval_and_leaves_its_middle() -> None:
     values, truth = list(range(100)), [place % 3 != 0 for place in range(100)]
     clusters = list(range(100))
-    narrow, wide = (auroc_interval(values, truth, clusters, inflation=one) for one in (1.0, 2.0))
+    narrow, wide = (auroc_interval(values, truth, clusters, inflation=factor) for factor in (1.0, 2.0))
     assert narrow is not None
     assert wide is not None
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
@@ -134,9 +136,9 @@ def test_separation_is_the_mean_area_on_the_side_with_more() -> None:
     truth = [True] * 4 + [False] * 4
     higher, lower = np.array([5.0, 6, 7, 8, 1, 2, 3, 4]), np.array([1.0, 2, 3, 4, 5, 6, 7, nan])
     alike, missing = np.array([1.0, 2, 3, 4, 1, 2, 3, 4]), np.full(8, nan)
-    found = separation([higher, lower, alike, missing], truth, list(range(8)))
-    assert found is not None
-    assert found.mean == pytest.approx((1 + 1 + 0.5) / 3)
+    result = separation([higher, lower, alike, missing], truth, list(range(8)))
+    assert result is not None
+    assert result.mean == pytest.approx((1 + 1 + 0.5) / 3)
     assert separation([missing], truth, list(range(8))) is None
     single = separation([alike], truth, [0] * 8)
     assert single is not None
@@ -146,7 +148,7 @@ def test_separation_is_the_mean_area_on_the_side_with_more() -> None:
 def test_the_interval_of_a_separation_is_that_of_its_only_area() -> None:
     draw = np.random.default_rng(5)
     values, truth = draw.normal(size=400) + np.repeat([1.0, 0.0], 200), np.repeat([True, False], 200)
-    found, one = separation([values], truth, list(range(400))), auroc_interval(values, truth, list(range(400)))
-    assert found is not None
-    assert one is not None
-    assert (found.low, found.high) == pytest.approx(one, abs=0.01)
+    result, interval = separation([values], truth, list(range(400))), auroc_interval(values, truth, list(range(400)))
+    assert result is not None
+    assert interval is not None
+    assert (result.low, result.high) == pytest.approx(interval, abs=0.01)

@@ -25,8 +25,8 @@ def normal(n: int) -> list[float]:
 
 def test_the_interval_of_a_mean_is_about_two_standard_errors_wide() -> None:
     values = np.array(normal(200))
-    found = bootstrap(mean_of(values), range(200))
-    assert found == pytest.approx((-1.96 / 200**0.5, 1.96 / 200**0.5), abs=0.02)
+    interval = bootstrap(mean_of(values), range(200))
+    assert interval == pytest.approx((-1.96 / 200**0.5, 1.96 / 200**0.5), abs=0.02)
 
 
 def test_values_of_one_sample_are_drawn_together_and_so_say_less() -> None:
@@ -49,7 +49,7 @@ def test_the_same_data_have_the_same_interval_and_the_level_decides_how_wide_it_
 
 def test_where_nothing_can_be_said_there_is_no_interval() -> None:
     assert bootstrap(lambda weights: weights[:, 0], ["one", "one", "one"]) is None
-    assert bootstrap(lambda weights: np.ones(len(weights)), range(9)) is None, "no spread is no certainty"
+    assert bootstrap(lambda weights: np.ones(len(weights)), range(9)) is None, "no spread is not a certainty"
     assert bootstrap(lambda weights: np.full(len(weights), np.nan), range(9)) is None
     assert bootstrap(lambda weights: np.where(weights[:, 0] > 2, weights[:, 1], np.nan), range(9)) is None, "too seldom"
 

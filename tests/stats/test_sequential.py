@@ -11,13 +11,13 @@ from vivavoce.stats.sequential import Limits, limits_of, sequence
 
 
 def test_one_round_by_hand() -> None:
-    found = sequence(np.array([[1.0], [0.0]]))
+    limits = sequence(np.array([[1.0], [0.0]]))
     # the first sample is expected to score 1/2, the second (1/2 + 1) / 2: squares 1/4 and 9/16
     weight = 0.5  # sqrt(2 log 40 / (2 / 4)) is bolder than the boldest
     psi = -math.log(1 - weight) - weight
     half = (math.log(40) + psi * (1 / 4 + 9 / 16)) / (2 * weight)
     assert half > 0.5
-    assert found == Limits(0.0, 1.0, 1)
+    assert limits == Limits(0.0, 1.0, 1)
     many = sequence(np.tile([[1.0], [0.0]], (40, 1)))
     assert 0 < many.low < 0.5 < many.high < 1
     assert many.half_width == pytest.approx((many.high - many.low) / 2)
@@ -47,7 +47,7 @@ def test_only_rounds_of_every_sample_count_and_their_order_of_arrival_does_not()
     rounds = np.array([[values[sample, trial] for trial in range(6)] for sample in "abcd"])
 
     def of(keys: list[tuple[str, int]], missing: tuple[str, ...] = ()) -> Limits:
-        samples, trials = [one for one, _ in keys], [one for _, one in keys]
+        samples, trials = [key for key, _ in keys], [key for _, key in keys]
         return limits_of(samples, trials, [values[key] for key in keys], missing)
 
     assert of(keys) == of(keys[::-1]) == sequence(rounds)
@@ -63,7 +63,7 @@ def test_it_misses_the_mean_at_any_time_no_more_often_than_stated(a: float, b: f
         chances = random.beta(a, b, 10)
         rounds = (random.random((10, 25)) < chances[:, None]).astype(float)
         each = [sequence(rounds[:, :many]) for many in range(1, 26)]
-        missed += not all(one.low <= chances.mean() <= one.high for one in each)
+        missed += not all(limits.low <= chances.mean() <= limits.high for limits in each)
     assert missed <= 0.05 * sets
 
 

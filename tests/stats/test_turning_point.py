@@ -19,13 +19,13 @@ from vivavoce.stats.turning_point import (
 )
 
 RUNS = 120
-MOST = 300
+MAX_TRIALS = 300
 
 
-def searched(odds: list[float], random: np.random.Generator, most: int = MOST) -> list[Tried]:
+def search(odds: list[float], random: np.random.Generator, most: int = MAX_TRIALS) -> list[Tried]:
     """Return the continuations of a search in which those of each place succeed with these odds."""
     places = [Tried() for _ in odds]
-    while sum(one.tried for one in places) < most and (place := next_place(places)) is not None:
+    while sum(place.tried for place in places) < most and (place := next_place(places)) is not None:
         passed, tried = places[place]
         places[place] = Tried(passed + int(random.binomial(ROUND, odds[place])), tried + ROUND)
     return places
@@ -44,12 +44,12 @@ def test_the_turn_of_one_fall_is_found_with_at_most_half_the_trials_of_a_fixed_d
 ) -> None:
     random = np.random.default_rng(turn)
     odds = curve(before, after, turn, turns)
-    ends = [searched(odds, random) for _ in range(RUNS)]
-    named = [fall(places).turn for places in ends]
-    right = sum(one == turn for one in named) / RUNS
-    spent = sum(one.tried for places in ends for one in places) / RUNS
+    ends = [search(odds, random) for _ in range(RUNS)]
+    turns_found = [fall(places).turn for places in ends]
+    right = sum(turn_found == turn for turn_found in turns_found) / RUNS
+    spent = sum(place.tried for places in ends for place in places) / RUNS
     assert right >= 0.95
-    assert sum(one not in (turn, None) for one in named) / RUNS <= 0.05
+    assert sum(turn_found not in (turn, None) for turn_found in turns_found) / RUNS <= 0.05
     assert spent <= 0.5 * fixed_design(odds, turn, right, random)
 
 
@@ -57,15 +57,15 @@ def fixed_design(odds: list[float], turn: int, right: float, random: np.random.G
     """Return the trials of the smallest design that tries each place equally often and names the turn as often."""
     turns = len(odds)
     for some in range(2, 200):
-        drawn = random.binomial(some, odds, size=(RUNS, turns))
-        if np.mean([named_by_fisher(passed.tolist(), some) == turn for passed in drawn]) >= right:
+        counts = random.binomial(some, odds, size=(RUNS, turns))
+        if np.mean([named_by_fisher(passed.tolist(), some) == turn for passed in counts]) >= right:
             return some * turns
     raise AssertionError("no fixed design is as good")
 
 
 def named_by_fisher(passed: list[int], tried: int) -> int | None:
     """Return the turn of the largest fall, where Fisher's exact test shows it at a level for all turns."""
-    falls = [one - other for one, other in zip(passed, [*passed[1:], 0], strict=True)]
+    falls = [first - second for first, second in zip(passed, [*passed[1:], 0], strict=True)]
     turn = falls.index(max(falls)) + 1
     if turn == len(passed):
         return turn if passed[-1] else None
@@ -78,22 +78,22 @@ def named_by_fisher(passed: list[int], tried: int) -> int | None:
 def test_no_turn_is_named_where_the_odds_rise_before_the_end() -> None:
     random = np.random.default_rng(5)
     odds = [0.4, 0.5, 0.6, 0.7, 0.8]
-    named = [fall(searched(odds, random)).turn for _ in range(RUNS)]
-    assert sum(one not in (None, 5) for one in named) / RUNS <= 0.05
+    turns_found = [fall(search(odds, random)).turn for _ in range(RUNS)]
+    assert sum(turn_found not in (None, 5) for turn_found in turns_found) / RUNS <= 0.05
 
 
 def test_a_conversation_that_goes_wrong_from_its_beginning_is_recognised_soon() -> None:
-    places = searched([0.0] * 8, np.random.default_rng(1))
+    places = search([0.0] * 8, np.random.default_rng(1))
     assert fall(places).seldom
     assert fall(places).turn is None
-    assert sum(one.tried for one in places) == places[0].tried <= 15
+    assert sum(place.tried for place in places) == places[0].tried <= 15
 
 
 def test_of_a_slow_decline_no_turn_is_named_and_the_limit_holds() -> None:
     random = np.random.default_rng(7)
-    ends = [searched(list(np.linspace(0.95, 0.05, 10)), random, 90) for _ in range(20)]
+    ends = [search(list(np.linspace(0.95, 0.05, 10)), random, 90) for _ in range(20)]
     assert sum(fall(places).turn is None for places in ends) >= 18
-    assert all(sum(one.tried for one in places) <= 90 for places in ends)
+    assert all(sum(place.tried for place in places) <= 90 for places in ends)
 
 
 def test_intervals_hold_at_any_time() -> None:
@@ -102,7 +102,7 @@ def test_intervals_hold_at_any_time() -> None:
         missed = 0
         for _ in range(300):
             passed = np.cumsum(random.random(150) < chance)
-            ends = [share_limits(int(one), tried) for tried, one in enumerate(passed, 1)]
+            ends = [share_limits(int(passes), tried) for tried, passes in enumerate(passed, 1)]
             missed += any(not end.low <= chance <= end.high for end in ends)
         assert missed / 300 <= 0.05
 
@@ -152,7 +152,7 @@ def test_a_fixed_design_shows_the_same_with_equally_many_at_each_place() -> None
     places = [Tried(3, 3), Tried(6, 6), Tried(0, 6), *[Tried()] * 7]
     trials = fixed_trials(places, 2)
     assert trials is not None
-    assert trials > sum(one.tried for one in places)
+    assert trials > sum(place.tried for place in places)
     assert trials % len(places) == 0
     assert fixed_trials([Tried(5, 10), Tried(5, 10), Tried(5, 10)], 1) is None
 

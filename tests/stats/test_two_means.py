@@ -18,14 +18,14 @@ def alone(values: list[float]) -> Group:
 
 def test_of_independent_values_it_is_the_interval_of_welch_and_the_test_of_pitman() -> None:
     draw = np.random.default_rng(1)
-    one: list[float] = draw.normal(0.8, 2, 30).tolist()
-    other: list[float] = draw.normal(0, 1, 50).tolist()
-    found = mean_difference(alone(one), alone(other))
-    expected: Any = SCIPY.ttest_ind(one, other, equal_var=False)
-    assert found is not None
-    assert found.difference == pytest.approx(fmean(one) - fmean(other))
+    first: list[float] = draw.normal(0.8, 2, 30).tolist()
+    second: list[float] = draw.normal(0, 1, 50).tolist()
+    difference = mean_difference(alone(first), alone(second))
+    expected: Any = SCIPY.ttest_ind(first, second, equal_var=False)
+    assert difference is not None
+    assert difference.difference == pytest.approx(fmean(first) - fmean(second))
     ends: Any = expected.confidence_interval()
-    assert (found.low, found.high) == pytest.approx(
+    assert (difference.low, difference.high) == pytest.approx(
         (float(ends.low), float(ends.high)), rel=0.01
     )  # whole degrees of freedom here
 
@@ -33,13 +33,13 @@ def test_of_independent_values_it_is_the_interval_of_welch_and_the_test_of_pitma
         return SCIPY.ttest_ind(a, b, axis=axis, equal_var=False).statistic
 
     permuted: Any = SCIPY.permutation_test(
-        (one, other),
+        (first, second),
         welch,
         n_resamples=20_000,
         vectorized=True,
         rng=np.random.default_rng(4),
     )
-    assert found.p_value == pytest.approx(float(permuted.pvalue), abs=0.005)
+    assert difference.p_value == pytest.approx(float(permuted.pvalue), abs=0.005)
 
 
 def test_values_that_came_of_one_sample_count_as_one() -> None:
@@ -56,24 +56,24 @@ def test_values_that_came_of_one_sample_count_as_one() -> None:
 
 
 def test_shares_get_the_interval_of_shares_which_stays_within_bounds() -> None:
-    found = mean_difference(alone([1.0] * 30), alone([0.0] * 30), bounds=(0.0, 1.0))
-    assert found is not None
-    assert (found.difference, found.high) == (1, 1)
-    assert found.low is not None
-    assert 0.8 < found.low < 1
-    assert found.p_value == pytest.approx(1 / 10_001)
-    assert found.excludes_zero
+    difference = mean_difference(alone([1.0] * 30), alone([0.0] * 30), bounds=(0.0, 1.0))
+    assert difference is not None
+    assert (difference.difference, difference.high) == (1, 1)
+    assert difference.low is not None
+    assert 0.8 < difference.low < 1
+    assert difference.p_value == pytest.approx(1 / 10_001)
+    assert difference.excludes_zero
 
 
 def test_a_side_that_does_not_vary_is_not_certain() -> None:
     """A thing that is done in 2% of 500 conversations and in none of 20: nothing to see."""
     many = [0.0] * 490 + [0.5] * 10
     for bounds in ((0.0, 1.0), (-np.inf, np.inf)):
-        found = mean_difference(alone([0.0] * 20), alone(many), bounds=bounds)
-        assert found is not None
-        assert found.p_value is not None
-        assert found.p_value > 0.5
-        assert not found.excludes_zero
+        difference = mean_difference(alone([0.0] * 20), alone(many), bounds=bounds)
+        assert difference is not None
+        assert difference.p_value is not None
+        assert difference.p_value > 0.5
+        assert not difference.excludes_zero
 
 
 def test_values_that_never_vary_have_no_interval_but_a_p_value_where_they_differ() -> None:
@@ -87,9 +87,9 @@ def test_values_that_never_vary_have_no_interval_but_a_p_value_where_they_differ
 
 
 def test_one_sample_says_nothing_and_none_is_no_difference() -> None:
-    found = mean_difference(alone([3.0]), alone([4.0, 5.0]))
-    assert found is not None
-    assert (found.difference, found.low, found.p_value) == (-1.5, None, None)
+    difference = mean_difference(alone([3.0]), alone([4.0, 5.0]))
+    assert difference is not None
+    assert (difference.difference, difference.low, difference.p_value) == (-1.5, None, None)
     assert mean_difference(alone([]), alone([1.0])) is None
 
 

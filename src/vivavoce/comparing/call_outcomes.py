@@ -87,8 +87,8 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
     if (outcome := read_outcome(_member(fields, "outcome"))) is not None:
         return outcome
     notes = _objects_in(fields, "metadata")
-    inner = [kept for holder in (fields, *notes) for kept in _objects_in(holder)]
-    inner += [original for kept in inner for original in _objects_in(kept, "fields")]
+    inner = [fields_inside for holder in (fields, *notes) for fields_inside in _objects_in(holder)]
+    inner += [original for fields_inside in inner for original in _objects_in(fields_inside, "fields")]
     marks = {_status_in(holder) for holder in (fields, *notes)} | set(map(_mark_in, inner)) | {_mark_in(fields)}
     return next((mark for mark in _STRONGEST_FIRST if mark in marks), None)
 
@@ -282,11 +282,11 @@ _TYPES_OF_FAILURES = frozenset(("error-text", "error-json", "execution-denied", 
 
 def _wrapped_in(members: _Members) -> object:
     """Return what an object holds that holds nothing else, None where it has data of its own."""
-    named = [(_plain_key(key), value) for key, value in members]
+    plain_members = [(_plain_key(key), value) for key, value in members]
     if (text := _part_text(members)) is not None:
         return text
-    inner = [value for key, value in named if key in _WRAPPERS]
-    others = [value for key, value in named if key not in _WRAPPERS and not _states_no_failure(key, value)]
+    inner = [value for key, value in plain_members if key in _WRAPPERS]
+    others = [value for key, value in plain_members if key not in _WRAPPERS and not _states_no_failure(key, value)]
     return inner[0] if len(inner) == 1 and not others else None
 
 

@@ -122,7 +122,7 @@ def _read(text: str, decoder: json.JSONDecoder) -> Any:
     try:
         value = _whole(text, decoder)
     except (ValueError, RecursionError) as error:
-        raise broken(error) from error
+        raise wrap_decode_error(error) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
         raise _too_deep()
     return value
@@ -172,7 +172,7 @@ def check_depth(value: Any) -> None:
         raise _too_deep()
 
 
-def broken(error: ValueError | RecursionError, offset: int | None = None) -> BrokenJson:
+def wrap_decode_error(error: ValueError | RecursionError, offset: int | None = None) -> BrokenJson:
     """Return the error of a decoder as one kind of error."""
     if isinstance(error, RepeatedKey):
         return RepeatedKey(error.key, error.offset if error.offset is not None else offset)

@@ -416,7 +416,7 @@ _PASSIVE = re.compile(
     )\s*[.!]?""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A ban in the passive: "The PIN must never be told"."""
+"""A ban in the passive: "The PIN must never be given away"."""
 _GERMAN_NEGATION = re.compile(r"\b(?:niemals|nie|nicht|kein(?:e|en|em|er|es)?)\b\s*", re.IGNORECASE)
 
 _BAN_AS_STATEMENT = re.compile(
@@ -626,15 +626,15 @@ def must_happen(goal: str, outcome: str) -> bool:
     """
     if rules_out(goal):
         return False
-    wanted, words = _stems(outcome), _stems(goal)
-    return _is_known_language(goal) or (bool(wanted) and wanted <= words and not _LIMIT.search(outcome))
+    stems, words = _stems(outcome), _stems(goal)
+    return _is_known_language(goal) or (bool(stems) and stems <= words and not _LIMIT.search(outcome))
 
 
 def may_be_told(goal: str, outcome: str) -> bool:
     """Say whether an outcome may be something that a goal wants told, not a state that it wants reached.
 
-    It is a state in an English or German goal without a word of telling. Beside such a word it is one if the clause of
-    the goal that is about it names a state and tells nothing. In another language it may always be told.
+    It is a state in an English or German goal without a word of telling. With such a word it is one if the clause of
+    the goal that is about it names a state and tells nothing. In another language it may always be something to tell.
     """
     if not _is_known_language(goal) or _TELLING.search(outcome):
         return True
@@ -682,7 +682,7 @@ def only_refuses(quote: str, message: str, act: str) -> bool:
 
 
 def _overlap(clause: str, quote: str) -> bool:
-    """Say whether a clause and a quote share words: one is in the other, but for how the quote is split."""
+    """Say whether a clause and a quote share words: one is in the other, except for how the quote is split."""
     inner, outer = fold(clause).strip(_MARKS), fold(quote).strip(_MARKS)
     if inner in outer or outer in inner:
         return bool(inner and outer)
@@ -712,21 +712,21 @@ def _stems(text: str) -> set[str]:
 def _without_ban(text: str) -> str | None:
     """Return a rule without the words that make it a ban, None where it has none."""
     for pattern in (_ENGLISH, _GERMAN_START):
-        if found := pattern.match(text):
-            return text[found.end() :]
-    if found := _GERMAN_NONE.fullmatch(text):
-        return found["rest"]
-    if found := _PASSIVE.fullmatch(text):
-        verb = next(part for name in ("english", "german", "present", "indicative") if (part := found[name]))
-        return f"{verb}: {found['object']}"
-    if found := _GERMAN_NOBODY.fullmatch(text):
-        return f"{found['rest']} {found['verb']}"
-    if found := _GERMAN_IMPERATIVE_AT_END.fullmatch(text):
-        return " ".join(filter(None, (found["verb"], found["rest"], (found["more"] or "").strip())))
-    if (found := _GERMAN_MODAL.match(text)) or (found := _GERMAN_IMPERATIVE.match(text)):
-        rest = text[found.end() :]
+        if match := pattern.match(text):
+            return text[match.end() :]
+    if match := _GERMAN_NONE.fullmatch(text):
+        return match["rest"]
+    if match := _PASSIVE.fullmatch(text):
+        verb = next(part for name in ("english", "german", "present", "indicative") if (part := match[name]))
+        return f"{verb}: {match['object']}"
+    if match := _GERMAN_NOBODY.fullmatch(text):
+        return f"{match['rest']} {match['verb']}"
+    if match := _GERMAN_IMPERATIVE_AT_END.fullmatch(text):
+        return " ".join(filter(None, (match["verb"], match["rest"], (match["more"] or "").strip())))
+    if (match := _GERMAN_MODAL.match(text)) or (match := _GERMAN_IMPERATIVE.match(text)):
+        rest = text[match.end() :]
         if len(_GERMAN_NEGATION.findall(rest)) == 1:
-            verb = found.groupdict().get("verb")
+            verb = match.groupdict().get("verb")
             act = _GERMAN_NEGATION.sub("", rest)
             return f"{verb} {act.strip(' ,')}".strip() if verb else act
     return None

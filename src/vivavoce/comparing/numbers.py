@@ -109,18 +109,18 @@ def read_number(text: str, locale: str | None = None) -> Decimal | None:
     return numbers[0].value if not before.strip() and _END_OF_SENTENCE.fullmatch(behind) else None
 
 
-def states(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
+def states(text: str, expected: float | Decimal, locale: str | None = None) -> bool:
     """Say whether a text states a number as a whole."""
-    value = exact(wanted)
+    value = exact(expected)
     return any(number.value == value for number in numbers_in(text, locale))
 
 
-def may_state(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
+def may_state(text: str, expected: float | Decimal, locale: str | None = None) -> bool:
     """Return whether a text may state a number in any way to read it, as `find_possible` says."""
-    return find_possible(text, wanted, locale) is not None
+    return find_possible(text, expected, locale) is not None
 
 
-def find_possible(text: str, wanted: float | Decimal, locale: str | None = None) -> tuple[int, int] | None:
+def find_possible(text: str, expected: float | Decimal, locale: str | None = None) -> tuple[int, int] | None:
     """Return where a text may state a number, which is what a ban has to assume; None where no reading states it.
 
     A number may mean any of its `readings`, with and without its sign; one that is scaled may mean its digits and any
@@ -128,7 +128,7 @@ def find_possible(text: str, wanted: float | Decimal, locale: str | None = None)
     before a fraction or a sign that is part of the value: 4711 in `4711万`. So may what a power or a mixed fraction
     amounts to, and four digits or more with marks and spaces between them: `47-11`.
     """
-    value = exact(wanted)
+    value = exact(expected)
     for span, amount in _computed_numbers(text):
         if abs(amount) == abs(value) and (value >= 0 or amount < 0):
             return span
@@ -138,13 +138,13 @@ def find_possible(text: str, wanted: float | Decimal, locale: str | None = None)
     return None
 
 
-def _find_possible(text: str, wanted: Decimal, locale: str | None) -> tuple[int, int] | None:
+def _find_possible(text: str, expected: Decimal, locale: str | None) -> tuple[int, int] | None:
     for number in all_numbers_in(text, locale):
-        if any(_may_be(reading, wanted, number) for reading in number.readings):
+        if any(_may_be(reading, expected, number) for reading in number.readings):
             return number.start, number.end
-        if number.summands and wanted.is_finite() and _may_be_sum(number.summands, wanted):
+        if number.summands and expected.is_finite() and _may_be_sum(number.summands, expected):
             return number.start, number.end
-    for match in _possible_digits(text, wanted, locale):
+    for match in _possible_digits(text, expected, locale):
         return match.span()
     return None
 
@@ -222,9 +222,9 @@ def _small_integer(text: str) -> int | None:
     return int(plain) if re.fullmatch(r"[-+]?[0-9]{1,3}", plain) else None
 
 
-def _may_be_sum(summands: Iterable[tuple[Decimal, bool]], wanted: Decimal) -> bool:
+def _may_be_sum(summands: Iterable[tuple[Decimal, bool]], expected: Decimal) -> bool:
     """Return whether numbers with unknown scales may add up to another: 2500 for `2 thousand 500`."""
-    rest = abs(wanted)
+    rest = abs(expected)
     with localcontext(_EXACT):
         for value, is_scaled in summands:
             summand = abs(value)
@@ -238,12 +238,12 @@ def _may_be_sum(summands: Iterable[tuple[Decimal, bool]], wanted: Decimal) -> bo
     return not rest
 
 
-def _may_be(reading: Decimal, wanted: Decimal, number: Number) -> bool:
-    if not reading or not wanted:
-        return reading == wanted
-    if wanted < 0 < reading:
+def _may_be(reading: Decimal, expected: Decimal, number: Number) -> bool:
+    if not reading or not expected:
+        return reading == expected
+    if expected < 0 < reading:
         return False
-    larger, smaller = abs(wanted), abs(reading)
+    larger, smaller = abs(expected), abs(reading)
     if larger == smaller:
         return True
     if larger < smaller or not (number.is_scaled or number.unit in _UNCERTAIN_UNITS):
@@ -252,13 +252,13 @@ def _may_be(reading: Decimal, wanted: Decimal, number: Number) -> bool:
     return len(mantissas) == 1 or is_within(larger, 12 * smaller)  # five million, or five dozen
 
 
-def _possible_digits(text: str, wanted: Decimal, locale: str | None) -> Iterator[re.Match[str]]:
+def _possible_digits(text: str, expected: Decimal, locale: str | None) -> Iterator[re.Match[str]]:
     """Yield digits of a text that may be a number, and that `all_numbers_in` reads as none or as its whole part."""
-    if not wanted.is_finite() or abs(wanted.adjusted()) > _MAX_WRITTEN_DIGITS:
+    if not expected.is_finite() or abs(expected.adjusted()) > _MAX_WRITTEN_DIGITS:
         return
-    whole, _, fraction = format(abs(wanted), "f").partition(".")
+    whole, _, fraction = format(abs(expected), "f").partition(".")
     fraction = fraction.rstrip("0")
-    sign = "[-–]" if wanted < 0 else ""
+    sign = "[-–]" if expected < 0 else ""
     if fraction:
         pattern = rf"(?<![0-9]){sign}0*{whole.lstrip('0') or '0'}{_DECIMAL_MARK}{fraction}0*(?![0-9])"
     else:
@@ -270,15 +270,15 @@ def _possible_digits(text: str, wanted: Decimal, locale: str | None) -> Iterator
         first, last = match.span()
         place = bisect_right(starts, first) - 1
         number = numbers[place] if place >= 0 and last <= numbers[place].end else None
-        if number is None or _may_be_part(match, number, wanted):
+        if number is None or _may_be_part(match, number, expected):
             yield match
 
 
-def _may_be_part(match: re.Match[str], number: Number, wanted: Decimal) -> bool:
+def _may_be_part(match: re.Match[str], number: Number, expected: Decimal) -> bool:
     """Return whether digits inside a number may be a number of their own: 250 in `1 250`, 24 in `24.90`, 5 in `5万`."""
-    if number.ambiguous and ("." in format(wanted, "f") or match[0].isdecimal()):
+    if number.ambiguous and ("." in format(expected, "f") or match[0].isdecimal()):
         return True
-    if wanted and any(int(abs(size)) == abs(wanted) for size in number.readings):
+    if expected and any(int(abs(size)) == abs(expected) for size in number.readings):
         return True
     before, after = number.text[: match.start() - number.start], number.text[match.end() - number.start :]
     return not _MARK_AFTER_DIGIT.search(before) and not _MARK_BEFORE_DIGIT.match(after) and not number.text.isdecimal()
@@ -289,25 +289,25 @@ def exact(value: float | Decimal) -> Decimal:
     return value if isinstance(value, Decimal) else Decimal(repr(value))
 
 
-def width_of(wanted: float | Decimal, tolerance: float | Decimal = 0, relative: float | Decimal = 0) -> Decimal:
-    """Return how far a number may be from the wanted one: the tolerance, or that share of it if that is more."""
+def width_of(expected: float | Decimal, tolerance: float | Decimal = 0, relative: float | Decimal = 0) -> Decimal:
+    """Return how far a number may be from the expected one: the tolerance, or that share of it if that is more."""
     with localcontext(_EXACT):
-        return max(exact(tolerance), exact(relative) * abs(exact(wanted)))
+        return max(exact(tolerance), exact(relative) * abs(exact(expected)))
 
 
 def is_within(
     number: float | Decimal,
-    wanted: float | Decimal,
+    expected: float | Decimal,
     tolerance: float | Decimal = 0,
     relative: float | Decimal = 0,
 ) -> bool:
-    """Say whether |number - wanted| ≤ max(tolerance, relative · |wanted|), counted exactly in decimals."""
-    number, wanted = exact(number), exact(wanted)
-    if not (number.is_finite() and wanted.is_finite()):
+    """Say whether |number - expected| ≤ max(tolerance, relative · |expected|), counted exactly in decimals."""
+    number, expected = exact(number), exact(expected)
+    if not (number.is_finite() and expected.is_finite()):
         return False
-    width = width_of(wanted, tolerance, relative)
+    width = width_of(expected, tolerance, relative)
     with localcontext(_EXACT):
-        low, high = wanted - width, wanted + width
+        low, high = expected - width, expected + width
     return low <= number <= high  # comparing is exact in any context, and cheap for a number of any length
 
 
@@ -342,12 +342,12 @@ def cuts_number(text: str, place: int) -> bool:
     """
     first = max(0, place - _CUT_CHARS)
     window = text[first : place + _CUT_CHARS]
-    shown = _Folded(window)
-    folded = shown.text
+    folding = _Folded(window)
+    folded = folding.text
     if not _DIGIT.search(folded):
         return False
     original = place - first
-    inner = shown.place(original)
+    inner = folding.place(original)
     before, after = folded[max(0, inner - 3) : inner], folded[inner : inner + 3]
     if _CUT_AFTER.search(before) and _CUT_BEFORE.match(after):
         return True
@@ -522,12 +522,12 @@ class _Folded:
             starts: list[int] = []
             ends: list[int] = []
             place = 0
-            for start, end, shown in (*marks, (len(original), len(original), "")):
-                parts += [original[place:start], shown]
+            for start, end, replacement in (*marks, (len(original), len(original), "")):
+                parts += [original[place:start], replacement]
                 starts += range(place, start)
-                starts += [start] * len(shown)
+                starts += [start] * len(replacement)
                 ends += range(place + 1, start + 1)
-                ends += [end] * len(shown)
+                ends += [end] * len(replacement)
                 place = end
             text, self._starts, self._ends = "".join(parts), starts, ends
         if "-" in text:
@@ -536,11 +536,11 @@ class _Folded:
             text = _FULL_WIDTH_COMMA.sub(",", text).translate(_FOLDED)
             text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
             if _INVISIBLE.search(text):
-                kept = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
+                places = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
                 self._ends = (
-                    [place + 1 for place in kept] if self._ends is None else [self._ends[place] for place in kept]
+                    [place + 1 for place in places] if self._ends is None else [self._ends[place] for place in places]
                 )
-                self._starts = kept if self._starts is None else [self._starts[place] for place in kept]
+                self._starts = places if self._starts is None else [self._starts[place] for place in places]
                 text = _INVISIBLE.sub("", text)
         self.text = text
 
@@ -922,9 +922,9 @@ class _Reader:
         if part["spaced"]:
             if part["fraction"]:
                 return None
-            return _spaced(part["spaced"], self.convention)
+            return _digits_with_spaces(part["spaced"], self.convention)
         if part["plain"]:
-            digits = _grouped(part["plain"], self.convention)
+            digits = _digits_with_marks(part["plain"], self.convention)
             return None if part["fraction"] and not part["plain"].isdigit() else digits
         if part["ten"] or part["below"]:
             return [_Digits(0, 2, "1")]
@@ -937,8 +937,8 @@ class _Reader:
         first, behind = self.folded.span(start, end)
         scale = self._scale_behind(start, end, is_bare=True)
         readings = (value, -value) if sign == "?" else (value,)
-        written = self.original[first:behind]
-        return Number(value, first, behind, written, unit, readings, scale=scale)
+        source = self.original[first:behind]
+        return Number(value, first, behind, source, unit, readings, scale=scale)
 
     def _scale_behind(self, start: int, end: int, *, is_bare: bool) -> str:
         """Return what follows a number and makes it larger: a word, or a letter that a currency tells from a unit."""
@@ -977,15 +977,15 @@ class _Reader:
             unit = self._unit_before(start)
         first, behind = self.folded.span(sign_start, end)
         behind_number = self._scale_behind(sign_start, end, is_bare=False) if last else ""
-        written = self.original[first:behind]
+        source = self.original[first:behind]
         factor = written_unit if scale else ""
-        return Number(values[0], first, behind, written, unit, tuple(values), ambiguous, behind_number, factor)
+        return Number(values[0], first, behind, source, unit, tuple(values), ambiguous, behind_number, factor)
 
     def _sum(self, high: Number, low: Number) -> Number:
         with localcontext(_EXACT):
             value = high.value + low.value
-        written = self.original[high.start : low.end]
-        return Number(value, high.start, low.end, written, low.unit, (value,), factor=low.factor or high.factor)
+        source = self.original[high.start : low.end]
+        return Number(value, high.start, low.end, source, low.unit, (value,), factor=low.factor or high.factor)
 
     def _sign(self, start: int) -> tuple[int, str]:
         """Return where a number with its sign starts, and its sign: `-`, `?` where it may have one, or nothing."""
@@ -1037,8 +1037,8 @@ class _Reader:
         """Return the sign or the code of a currency that touches a number from the left."""
         if self.text[start - 1 : start] in ("", " "):
             return ""
-        found = _CURRENCY_BEFORE.search(self.text, max(0, start - 5), start)
-        return found[1] if found else ""
+        match = _CURRENCY_BEFORE.search(self.text, max(0, start - 5), start)
+        return match[1] if match else ""
 
 
 def _named_dates(text: str) -> Iterable[re.Match[str]]:
@@ -1112,9 +1112,9 @@ def _add(text: str, number: Number, following: Number) -> Number:
         (number.value, bool(number.scale)),
         *(following.summands or ((following.value, bool(following.scale)),)),
     )
-    written = text[number.start : following.end]
+    source = text[number.start : following.end]
     return replace(
-        number, end=following.end, text=written, unit=following.unit, scale=following.scale, summands=summands
+        number, end=following.end, text=source, unit=following.unit, scale=following.scale, summands=summands
     )
 
 
@@ -1156,14 +1156,14 @@ def _is_word(tail: str) -> bool:
     return not word.isupper() or word in _CAPITAL_UNITS
 
 
-def _spaced(text: str, convention: Convention | None) -> list[_Digits]:
+def _digits_with_spaces(text: str, convention: Convention | None) -> list[_Digits]:
     whole, mark, fraction = re.sub("[,٫]", ".", text).partition(".")
     groups = re.split(rf"[ {_NO_BREAK}_]", whole)
     plain = "".join(groups) + (f".{fraction}" if mark else "")
     return [_Digits(0, len(text), plain, ambiguous=" " in whole and convention is None)]
 
 
-def _grouped(text: str, convention: Convention | None) -> list[_Digits] | None:
+def _digits_with_marks(text: str, convention: Convention | None) -> list[_Digits] | None:
     """Return the digits of a text with points, commas, and apostrophes; None for a version, an address, or a code."""
     groups, marks = re.split("[.,'٫]", text), re.findall("[.,'٫]", text)
     if len(groups[0]) > 1 and groups[0].startswith("0"):
@@ -1175,10 +1175,10 @@ def _grouped(text: str, convention: Convention | None) -> list[_Digits] | None:
     kinds = set(marks)
     if len(kinds) == 1:
         plain = _with_one_mark(text, groups, marks[0], convention)
-        return _listed(text, groups, marks[0], convention) if plain is None else [plain]
+        return _digits_of_list(text, groups, marks[0], convention) if plain is None else [plain]
     if len(kinds) == 2 and marks.count(marks[-1]) == 1 and marks[-1] != "'" and _are_groups(groups[:-1], marks[0]):
         return [_Digits(0, len(text), f"{''.join(groups[:-1])}.{groups[-1]}")]
-    return _listed(text, groups, ",", convention)
+    return _digits_of_list(text, groups, ",", convention)
 
 
 def _with_one_mark(text: str, groups: list[str], mark: str, convention: Convention | None) -> _Digits | None:
@@ -1196,20 +1196,20 @@ def _with_one_mark(text: str, groups: list[str], mark: str, convention: Conventi
     return _Digits(0, len(text), joined, None if is_settled else decimal)
 
 
-def _listed(text: str, groups: list[str], mark: str, convention: Convention | None) -> list[_Digits] | None:
+def _digits_of_list(text: str, groups: list[str], mark: str, convention: Convention | None) -> list[_Digits] | None:
     """Return the digits of each number in a list such as 1,2,3; None where that may be a broken number."""
     items = text.split(mark)
     if mark in (".", "'") or len(items) == 1 or any(len(re.split("[.']", item)[0]) == 3 for item in items[1:]):
         return None
-    listed: list[_Digits] = []
+    numbers: list[_Digits] = []
     place = 0
     for item in items:
-        inner = _grouped(item, convention)
+        inner = _digits_with_marks(item, convention)
         if inner is None or len(inner) != 1:
             return None
-        listed.append(_Digits(place, place + len(item), inner[0].plain, inner[0].other, ambiguous=True))
+        numbers.append(_Digits(place, place + len(item), inner[0].plain, inner[0].other, ambiguous=True))
         place += len(item) + len(mark)
-    return listed
+    return numbers
 
 
 def _are_groups(groups: Sequence[str], mark: str) -> bool:
@@ -1223,12 +1223,12 @@ def _are_groups(groups: Sequence[str], mark: str) -> bool:
 
 
 def _exponent(part: re.Match[str]) -> int:
-    written = part["exponent"] or part["power"] or part["raised"] or part["ten"] or part["below"]
-    if not written:
+    exponent = part["exponent"] or part["power"] or part["raised"] or part["ten"] or part["below"]
+    if not exponent:
         return 0
-    written = "".join(str(unicodedata.digit(sign)) if sign in "⁰¹²³⁴⁵⁶⁷⁸⁹" else sign for sign in written)
-    written = written.replace("⁻", "-").replace("⁺", "+")
-    sign, digits = ("-" if written.startswith("-") else ""), written.lstrip("-+").lstrip("0")
+    exponent = "".join(str(unicodedata.digit(sign)) if sign in "⁰¹²³⁴⁵⁶⁷⁸⁹" else sign for sign in exponent)
+    exponent = exponent.replace("⁻", "-").replace("⁺", "+")
+    sign, digits = ("-" if exponent.startswith("-") else ""), exponent.lstrip("-+").lstrip("0")
     return int(sign + (digits or "0")) if len(digits) <= 6 else int(f"{sign}{MAX_EXPONENT}")
 
 

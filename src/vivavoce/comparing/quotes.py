@@ -1,4 +1,4 @@
-"""Quotes: where the words that somebody quotes stand in a text.
+"""Quotes: find quoted words in a text.
 
 A quote may differ from the text in encoding, case, the amount of white space, markup, and its last mark, may leave
 words out where it says `…`, may be escaped as in JSON, and may name the turn and the speaker before the words. It never
@@ -193,15 +193,15 @@ class QuotedText:
         if text is not self.text or self._is_plain or not self._rendering.marks:
             return True
         unsaid = self._unsaid[bisect_right(self._unsaid, span.start, key=_end_of) :]
-        overlaps = list(takewhile(lambda gone: gone.start < span.end, unsaid))
-        if not all(_is_inside(gone, span) for gone in overlaps):
+        overlaps = list(takewhile(lambda hidden: hidden.start < span.end, unsaid))
+        if not all(_is_inside(hidden, span) for hidden in overlaps):
             return False
-        shown = self._rendering.rendered_span(span)
-        if shown.start == shown.end:
+        rendered = self._rendering.rendered_span(span)
+        if rendered.start == rendered.end:
             return not overlaps
         shown_text = self._rendering.folded.text
-        return all(is_boundary(shown_text, place) for place in shown) and not _cuts(
-            shown_text, shown, is_first, is_last
+        return all(is_boundary(shown_text, place) for place in rendered) and not _cuts(
+            shown_text, rendered, is_first, is_last
         )
 
     @cached_property
@@ -232,7 +232,7 @@ class _Rendering:
         """The text as it is shown."""
         if not self.marks:
             return self._text
-        return "".join(shown or self._text[span.start : span.end] for span, shown in self._cells)
+        return "".join(replacement or self._text[span.start : span.end] for span, replacement in self._cells)
 
     @cached_property
     def folded(self) -> FoldedText:
@@ -259,8 +259,8 @@ class _Rendering:
         for mark in (*self.marks, Replacement(len(self._text), len(self._text), "")):
             if end < mark.start:
                 cells.append((Span(end, mark.start), ""))
-            if mark.shown:
-                cells.append((Span(mark.start, mark.end), mark.shown))
+            if mark.replacement:
+                cells.append((Span(mark.start, mark.end), mark.replacement))
             end = mark.end
         return cells
 
@@ -268,24 +268,24 @@ class _Rendering:
     def _places(self) -> Sequence[Span]:
         """Where in the text each character that is shown stands."""
         places: list[Span] = []
-        for span, shown in self._cells:
-            places += [span] * len(shown) if shown else (Span(place, place + 1) for place in range(*span))
+        for span, replacement in self._cells:
+            places += [span] * len(replacement) if replacement else (Span(place, place + 1) for place in range(*span))
         return places
 
 
 @lru_cache(maxsize=4096)
 def _plain_parts(parts: tuple[str, ...], reader: _Reader) -> tuple[str, ...]:
     """Return the parts of a quote as they would be shown, and nothing where that has no word."""
-    shown = (_strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), reader).visible_text) for part in parts)
-    plain = tuple(part for part in shown if part)
+    rendered = (_strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), reader).visible_text) for part in parts)
+    plain = tuple(part for part in rendered if part)
     return plain if any(map(_has_word, plain)) else ()
 
 
 @lru_cache(maxsize=4096)
 def _plain_readings(parts: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
     """Return the parts of a quote as they would be shown, where that differs from how they are written."""
-    shown = dict.fromkeys(_plain_parts(parts, reader) for reader in (_visible_marks, _page_marks))
-    return tuple(plain for plain in shown if plain and plain != parts)
+    readings = dict.fromkeys(_plain_parts(parts, reader) for reader in (_visible_marks, _page_marks))
+    return tuple(plain for plain in readings if plain and plain != parts)
 
 
 def _is_inside(inner: Span, outer: Span) -> bool:
@@ -406,7 +406,8 @@ def _visible_marks(text: str) -> Sequence[Replacement]:
     if not may_have_markup(text):
         return ()
     seen = (
-        mark if mark.shown.isspace() or not is_blank(mark.shown) else mark._replace(shown="") for mark in _html(text)
+        mark if mark.replacement.isspace() or not is_blank(mark.replacement) else mark._replace(replacement="")
+        for mark in _html(text)
     )
     struck = (Replacement(*span, "") for span in _struck(text))
     return _without_overlaps((*struck, *seen, *(_as_shown(text, mark) for mark in _markup(text))))
@@ -436,16 +437,16 @@ _NOT_OF_PAGE = re.compile(r"<|[ \t]*[-+][ \t]+[^\w\s]?\d")
 
 
 def _as_shown(text: str, mark: Replacement) -> Replacement:
-    begins_line = not mark.shown and text[mark.end - 1 : mark.end].isspace()
-    return mark._replace(shown="\n") if begins_line else mark
+    begins_line = not mark.replacement and text[mark.end - 1 : mark.end].isspace()
+    return mark._replace(replacement="\n") if begins_line else mark
 
 
 def _without_overlaps(marks: Iterable[Replacement]) -> Sequence[Replacement]:
-    kept: list[Replacement] = []
+    separate: list[Replacement] = []
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
-        if not kept or mark.start >= kept[-1].end:
-            kept.append(mark)
-    return kept
+        if not separate or mark.start >= separate[-1].end:
+            separate.append(mark)
+    return separate
 
 
 def _struck(text: str) -> Iterator[Span]:

@@ -48,10 +48,12 @@ def near_repeats(texts: Sequence[Sequence[str]], cutoff: float = 0.9) -> list[tu
     _check_total("messages", len(texts), MAX_COMPARED_TEXTS)
     _check_total("words", sum(map(len, texts)), MAX_COMPARED_WORDS)
     letters = {word: i for i, word in enumerate(dict.fromkeys(word for text in texts for word in text))}
-    written = ["".join(chr(letters[word]) for word in text) for text in texts]  # one letter for each word: much faster
+    letter_texts = [
+        "".join(chr(letters[word]) for word in text) for text in texts
+    ]  # one letter for each word: much faster
     repeats: list[tuple[int, int, float]] = []
-    for i in range(1, len(written)):
-        nearest = extractOne(written[i], written[:i], scorer=Indel.normalized_similarity, score_cutoff=cutoff)
+    for i in range(1, len(letter_texts)):
+        nearest = extractOne(letter_texts[i], letter_texts[:i], scorer=Indel.normalized_similarity, score_cutoff=cutoff)
         if nearest is not None:
             _, near, earlier = nearest
             repeats.append((i, earlier, near))

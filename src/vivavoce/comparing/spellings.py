@@ -100,7 +100,7 @@ januari februari maart april mei juni juli augustus september oktober november d
 _MIN_MONTH_CHARS = 3
 """Letters of the shortest abbreviation of a month."""
 _YEARS = range(1900, 2101)
-"""Years in which days are read, so that other long numbers are none."""
+"""Years in which days are read, so that other long numbers are not days."""
 _ANY_YEAR = range(1970, 2071)
 """Years that a day without a year may be in."""
 _GAP = r"\s{0,2}(?:[-/., ]|\b)\s{0,2}"
@@ -237,11 +237,11 @@ _GERMAN_TENS = ["zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzi
 _ZEROS = ["zero", "nought", "null", "oh", "o"]
 _EXCLAMATIONS = frozenset(("oh", "o"))
 """Words for zero that are more often no number."""
-_ONES = frozenset(("one", "eins"))
+_WORDS_FOR_ONE = frozenset(("one", "eins"))
 _REPEATS = {"double": 2, "triple": 3, "doppel": 2}
 _SEPARATOR = re.compile(r"[\s,./-]*")
 _TIGHT = re.compile(r"[ -]?")
-_SPELLED_WORD = re.compile(r"[^\W_]+")
+_NUMBER_WORD = re.compile(r"[^\W_]+")
 
 
 def _digits_of_words() -> dict[str, str]:
@@ -255,8 +255,10 @@ def _digits_of_words() -> dict[str, str]:
         words |= {word: str(number * 10) for number, word in enumerate(tens, 2)}
     for ten, tens in enumerate(_GERMAN_TENS, 2):
         words |= {f"{unit}und{tens}": f"{ten}{number}" for number, unit in enumerate(_GERMAN_UNITS, 1)}
-    spelled = {fold(word): digits for word, digits in words.items()}
-    return spelled | {word.replace("ü", "ue").replace("ö", "oe"): digits for word, digits in spelled.items()}
+    digits_by_word = {fold(word): digits for word, digits in words.items()}
+    return digits_by_word | {
+        word.replace("ü", "ue").replace("ö", "oe"): digits for word, digits in digits_by_word.items()
+    }
 
 
 _DIGITS = _digits_of_words()
@@ -265,7 +267,7 @@ _PART = re.compile("|".join(sorted((w for w in _DIGITS if len(w) > 2), key=len, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Spelled:
+class _NumberWord:
     """A word for a number in a folded text, with its digits; a word for a repetition has a count instead."""
 
     start: int
@@ -296,14 +298,14 @@ def with_numerals(text: str) -> str:
     """
     parts: list[str] = []
     place = tens_end = 0
-    for match in _SPELLED_WORD.finditer(text):
+    for match in _NUMBER_WORD.finditer(text):
         word = fold(match[0])
         digits = _DIGITS.get(word, "")
         is_unit = len(digits) == 1 and digits != "0"
         if is_unit and tens_end and _TIGHT.fullmatch(text, tens_end, match.start()):
             parts[-1] = parts[-1][0] + digits
             place, tens_end = match.end(), 0
-        elif digits and word not in _EXCLAMATIONS and word not in _ONES:
+        elif digits and word not in _EXCLAMATIONS and word not in _WORDS_FOR_ONE:
             parts += [text[place : match.start()], digits]
             place = match.end()
             tens_end = place if len(digits) == 2 and digits[1] == "0" and digits != "10" else 0
@@ -312,11 +314,11 @@ def with_numerals(text: str) -> str:
     return "".join([*parts, text[place:]])
 
 
-def _runs(folded: str) -> Iterator[Sequence[_Spelled]]:
+def _runs(folded: str) -> Iterator[Sequence[_NumberWord]]:
     """Yield the words for numbers that follow each other, with digits between them."""
-    run: list[_Spelled] = []
-    for match in _SPELLED_WORD.finditer(folded):
-        word = _spelled(match)
+    run: list[_NumberWord] = []
+    for match in _NUMBER_WORD.finditer(folded):
+        word = _number_word(match)
         if run and (word is None or not _SEPARATOR.fullmatch(folded, run[-1].end, match.start())):
             yield run
             run = []
@@ -326,24 +328,24 @@ def _runs(folded: str) -> Iterator[Sequence[_Spelled]]:
         yield run
 
 
-def _spelled(match: re.Match[str]) -> _Spelled | None:
+def _number_word(match: re.Match[str]) -> _NumberWord | None:
     word = match[0]
     if word in _REPEATS:
-        return _Spelled(*match.span(), "", _REPEATS[word], is_certain=False)
+        return _NumberWord(*match.span(), "", _REPEATS[word], is_certain=False)
     if word in _DIGITS:
         is_tens = len(_DIGITS[word]) == 2 and _DIGITS[word].endswith("0")
-        return _Spelled(*match.span(), _DIGITS[word], is_tens=is_tens, is_certain=word not in _EXCLAMATIONS)
+        return _NumberWord(*match.span(), _DIGITS[word], is_tens=is_tens, is_certain=word not in _EXCLAMATIONS)
     if word.isdecimal():
-        return _Spelled(*match.span(), word, is_certain=False)
+        return _NumberWord(*match.span(), word, is_certain=False)
     if _JOINED.fullmatch(word):
-        return _Spelled(*match.span(), "".join(_DIGITS[part] for part in _PART.findall(word)))
+        return _NumberWord(*match.span(), "".join(_DIGITS[part] for part in _PART.findall(word)))
     return None
 
 
-def _digits(run: Sequence[_Spelled], folded: str) -> str:
+def _digits(run: Sequence[_NumberWord], folded: str) -> str:
     """Return the digits of a run: "fifty-five" is 55, "double five" is 55, too."""
     digits, repeats = "", 1
-    previous: _Spelled | None = None
+    previous: _NumberWord | None = None
     for word in run:
         is_unit = len(word.digits) == 1 and word.digits != "0"
         if previous is not None and previous.is_tens and is_unit and _TIGHT.fullmatch(folded, previous.end, word.start):

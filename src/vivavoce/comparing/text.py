@@ -39,7 +39,7 @@ class Replacement(NamedTuple):
 
     start: int
     end: int
-    shown: str
+    replacement: str
 
 
 def may_have_markup(text: str) -> bool:
@@ -71,11 +71,11 @@ def hidden_markup(text: str) -> Sequence[Replacement]:
     if not may_have_markup(text):
         return ()
     marks = sorted((*link_marks(text), *_html_marks(text), *_line_marks(text)))
-    kept: list[Replacement] = []
+    separate: list[Replacement] = []
     for mark in marks:
-        if not kept or mark.start >= kept[-1].end:
-            kept.append(mark)
-    return kept
+        if not separate or mark.start >= separate[-1].end:
+            separate.append(mark)
+    return separate
 
 
 def inline_marks(text: str) -> Sequence[Replacement]:
@@ -87,16 +87,16 @@ def inline_marks(text: str) -> Sequence[Replacement]:
     """
     if not _MAY_BE_MARKUP.search(text):
         return ()
-    kept: list[Replacement] = []
+    separate: list[Replacement] = []
     for mark in sorted((*link_marks(text), *_html_marks(text), *_emphasis_marks(text), *_escapes(text))):
-        if kept and mark.start < kept[-1].end:
+        if separate and mark.start < separate[-1].end:
             continue
         if text[mark.start] == "<":
             if _RAISING_TAG.match(text, mark.start) and text[mark.start - 1 : mark.start] not in (".", ","):
                 continue
-            mark = mark._replace(shown="\n" if mark.shown else "")
-        kept.append(mark)
-    return kept
+            mark = mark._replace(replacement="\n" if mark.replacement else "")
+        separate.append(mark)
+    return separate
 
 
 def _emphasis_marks(text: str) -> Iterator[Replacement]:
@@ -129,11 +129,11 @@ def _escapes(text: str) -> Iterator[Replacement]:
 def _html_marks(text: str) -> Iterator[Replacement]:
     if "&" in text:
         for match in _ENTITY.finditer(text):
-            shown = match[0]
+            text_of_entity = match[0]
             for _ in range(_MAX_ESCAPES):
-                shown = html.unescape(shown)
-            if shown != match[0]:
-                yield Replacement(*match.span(), shown)
+                text_of_entity = html.unescape(text_of_entity)
+            if text_of_entity != match[0]:
+                yield Replacement(*match.span(), text_of_entity)
     if "<" in text:
         place = 0
         while match := _TAG.search(text, place):
@@ -484,10 +484,10 @@ class PlainText:
         apart: Whether raised and lowered digits stay apart from what is before them: `10 2` for `10²`.
     """
 
-    def __init__(self, original: str, *, without: str = "", shown: bool = False, apart: bool = False) -> None:
+    def __init__(self, original: str, *, without: str = "", hide_markup: bool = False, apart: bool = False) -> None:
         self.original = self.text = original
         self._places: list[Span] = []
-        marks = hidden_markup(original) if shown else ()
+        marks = hidden_markup(original) if hide_markup else ()
         if not marks and _is_plain(original) and not any(map(original.__contains__, without)):
             return
         characters: list[str] = []
@@ -498,7 +498,9 @@ class PlainText:
                 plain = _plain_cluster(original[span.start : span.end], without, apart)
                 characters.append(plain)
                 self._places += [span] * len(plain)
-            plain = "".join(_plain_cluster(mark.shown[slice(*part)], without, apart) for part in _clusters(mark.shown))
+            plain = "".join(
+                _plain_cluster(mark.replacement[slice(*part)], without, apart) for part in _clusters(mark.replacement)
+            )
             characters.append(plain)
             self._places += [Span(mark.start, mark.end)] * len(plain)
             end = mark.end
@@ -520,7 +522,7 @@ def plain_readings(text: str) -> Iterator[PlainText]:
     if _RAISED_OR_LOWERED.search(text):
         yield PlainText(text, apart=True)
     if hidden_markup(text):
-        yield PlainText(text, shown=True)
+        yield PlainText(text, hide_markup=True)
 
 
 class GuardedText:
@@ -536,7 +538,7 @@ class GuardedText:
         self._folded = FoldedText(text)
         plain = [PlainText(text, without=_EMPHASIS)]
         if hidden_markup(text):
-            plain.append(PlainText(text, without=_EMPHASIS, shown=True))
+            plain.append(PlainText(text, without=_EMPHASIS, hide_markup=True))
         self._plain = [(reading, FoldedText(reading.text)) for reading in plain]
 
     @property
@@ -570,7 +572,9 @@ class GuardedText:
 
     def _find_marks(self, marks: str) -> Span | None:
         """Return where dashes or quotation marks stand first, as they are or as an entity."""
-        entities = (Span(mark.start, mark.end) for mark in hidden_markup(self.text) if marks.strip() in mark.shown)
+        entities = (
+            Span(mark.start, mark.end) for mark in hidden_markup(self.text) if marks.strip() in mark.replacement
+        )
         return self._folded.find(marks) or next(entities, None)
 
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:

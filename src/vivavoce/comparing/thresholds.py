@@ -90,8 +90,8 @@ def _digits(value: float) -> str:
 
 def total(values: Iterable[Number]) -> Fraction:
     """Return the exact sum of some values."""
-    counted = ((exact(value), count) for value, count in Counter(values).items())
-    return _sum((count * number.numerator, number.denominator) for number, count in counted)
+    counts = ((exact(value), count) for value, count in Counter(values).items())
+    return _sum((count * number.numerator, number.denominator) for number, count in counts)
 
 
 def _sum(quotients: Iterable[tuple[int, int]]) -> Fraction:
@@ -113,7 +113,9 @@ def mean(values: Sequence[Number], weights: Sequence[Number] | None = None) -> F
         whole, parts = Fraction(len(values)), total(values)
     else:
         whole, pairs = total(weights), zip(map(exact, weights), map(exact, values), strict=True)
-        parts = _sum((one.numerator * other.numerator, one.denominator * other.denominator) for one, other in pairs)
+        parts = _sum(
+            (weight.numerator * value.numerator, weight.denominator * value.denominator) for weight, value in pairs
+        )
     if not whole:
         raise ValueError("a mean needs a value with a weight above 0")
     return parts / whole
@@ -160,12 +162,12 @@ def reaches(value: Number, threshold: Number) -> bool:
 
 
 def _sign(value: Number, limit: Number) -> int:
-    one, other = exact(value), exact(limit)
-    left, right = one.numerator * other.denominator, other.numerator * one.denominator
+    left_exact, right_exact = exact(value), exact(limit)
+    left, right = left_exact.numerator * right_exact.denominator, right_exact.numerator * left_exact.denominator
     return (left > right) - (left < right)
 
 
-def rounded(value: Fraction, limit: Number) -> float:
+def round_toward_side(value: Fraction, limit: Number) -> float:
     """Return the nearest float that compares with a limit as the value does, so that whoever reads it decides alike."""
     near, sign = float(value), _sign(value, limit)
     step = math.ulp(near)

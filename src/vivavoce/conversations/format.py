@@ -161,14 +161,14 @@ class Loss:
         if self.file:
             self.file = place.file.name
 
-    def broken(self, what: str) -> None:
+    def add_broken(self, what: str) -> None:
         """Say that a record or a conversation could not be read, and why."""
         if self.on_broken is None:
             self._add("broken", what, None, 1)
         else:
             self.on_broken(what)
 
-    def dropped(self, what: str, message: int | None = None, count: int = 1) -> None:
+    def add_dropped(self, what: str, message: int | None = None, count: int = 1) -> None:
         """Say what was left out; `message` is the index in the conversation that is read."""
         self._add("dropped", what, message, count)
 
@@ -176,9 +176,9 @@ class Loss:
         """Say which of some keys of a message are left out, of those that hold something."""
         for key in keys:
             if fields.get(key) is not None:
-                self.dropped(f"'{key}' of a message", message)
+                self.add_dropped(f"'{key}' of a message", message)
 
-    def guessed(self, what: str, message: int | None = None, count: int = 1) -> None:
+    def add_guess(self, what: str, message: int | None = None, count: int = 1) -> None:
         """Say what had to be made up."""
         self._add("guessed", what, message, count)
 
@@ -190,7 +190,7 @@ class Loss:
         """Say that a result answers no tool call."""
         self._add("orphan_result", what, message, 1)
 
-    def repeated(self, what: str, count: int = 1) -> None:
+    def add_repeated(self, what: str, count: int = 1) -> None:
         """Say what occurred more than once and was kept once."""
         self._add("repeated", what, None, count)
 
@@ -398,8 +398,8 @@ def admit_format(name: str, loaded: object, plugin: str) -> Format:
         read=loaded.read and _guarded_rows(loaded.read, owner),
         write=loaded.write and _guarded_items(loaded.write, owner),
         records=loaded.records and _guarded_items(loaded.records, owner),
-        wrong_with=loaded.wrong_with and _guarded(loaded.wrong_with, owner),
-        document=loaded.document and _guarded(loaded.document, owner),
+        wrong_with=loaded.wrong_with and _guard(loaded.wrong_with, owner),
+        document=loaded.document and _guard(loaded.document, owner),
     )
 
 
@@ -423,7 +423,7 @@ def _naming(owner: str) -> Generator[None]:
         raise UsageError(f"{owner} failed: {type(error).__name__}: {' '.join(str(error).split())}") from error
 
 
-def _guarded(function: Callable[P, R], owner: str) -> Callable[P, R]:
+def _guard(function: Callable[P, R], owner: str) -> Callable[P, R]:
     def call(*arguments: P.args, **options: P.kwargs) -> R:
         with _naming(owner):
             return function(*arguments, **options)
@@ -433,7 +433,7 @@ def _guarded(function: Callable[P, R], owner: str) -> Callable[P, R]:
 
 def _guarded_fits(fits: Fits, owner: str, plugin: str) -> Fits:
     """Return a check that fits nothing once it failed: its plugin is switched off, and the other formats are tried."""
-    guarded = _guarded(fits, owner)
+    guarded = _guard(fits, owner)
 
     def fits_or_not(record: Record) -> bool:
         try:

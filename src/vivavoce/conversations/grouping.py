@@ -30,7 +30,7 @@ CREATE TABLE member (
 _INSERT = """
 INSERT INTO member (trace, identity, parent, conversation, time, line, file, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
-_REPEATED = """
+_REPEATED_TABLE = """
 CREATE INDEX by_trace ON member (trace, identity, conversation);
 CREATE TABLE repeated AS
     SELECT trace, identity FROM member WHERE identity IS NOT NULL GROUP BY trace, identity HAVING count(*) > 1;
@@ -69,7 +69,7 @@ class Group(NamedTuple):
     members: list[Member]
 
 
-def grouped(members: Iterable[Member], loss: Loss) -> Iterator[Group]:
+def group_members(members: Iterable[Member], loss: Loss) -> Iterator[Group]:
     """Yield each conversation with its members in the order of their times, in the order of their first members.
 
     Raises:
@@ -99,16 +99,16 @@ def _row(member: Member, files: dict[Path, int]) -> tuple[Any, ...]:
 
 def _keep_once(database: sqlite3.Connection, files: list[Path], loss: Loss) -> None:
     """Keep of the records with the same id the last one, in the place of the first."""
-    database.executescript(_REPEATED)
+    database.executescript(_REPEATED_TABLE)
     for own in database.execute("SELECT trace, identity FROM repeated"):
         states = database.execute(_STATES, own)
         first, _, _, before = states.fetchone()
         last = first
         for number, file, line, value in states:
             loss.stands_at(Place(files[file], line))
-            loss.repeated("records with the same id")
+            loss.add_repeated("records with the same id")
             if value != before:
-                loss.dropped("an earlier state of a record that comes again")
+                loss.add_dropped("an earlier state of a record that comes again")
                 last, before = number, value
         database.execute(_LATER, (*own, first, last))
         if last != first:

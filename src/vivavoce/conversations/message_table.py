@@ -12,11 +12,11 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.conversations.format import Format, Loss, Member, Place, Record, Row
-from vivavoce.conversations.grouping import Group, grouped
+from vivavoce.conversations.grouping import Group, group_members
 from vivavoce.conversations.shapes import (
     Message,
+    drop_empty,
     fields_in,
-    filled,
     number_in,
     objects_in,
     set_aside,
@@ -54,14 +54,14 @@ def roles_of(speakers: Sequence[str], loss: Loss) -> list[tuple[str, bool]]:
     roles = [_ROLES.get("".join(filter(str.isalnum, speaker.lower()))) for speaker in speakers]
     names = list(dict.fromkeys(speaker for speaker, role in zip(speakers, roles, strict=True) if role is None))
     if "assistant" not in roles and not names and "system" in roles[1:] and "user" in roles[: _last(roles, "system")]:
-        loss.guessed("that 'system', which answers the user, is the assistant")
+        loss.add_guess("that 'system', which answers the user, is the assistant")
         return [("assistant" if role == "system" else role or "user", True) for role in roles]
     users: set[str] = set()
     if names and "user" not in roles:
-        loss.guessed("who is the user: the one who begins")
+        loss.add_guess("who is the user: the one who begins")
         users.add(names[0])
     elif names:
-        loss.guessed("that speakers with names of their own are assistants")
+        loss.add_guess("that speakers with names of their own are assistants")
     return [
         (role, True) if role is not None else ("user" if speaker in users else "assistant", False)
         for speaker, role in zip(speakers, roles, strict=True)
@@ -99,16 +99,18 @@ _MAX_KEYS = 10_000
 _OF_CONVERSATION = ("goal", "policy", "context", "instructions", "ground_truth", "scenario")
 
 
-def columns_of(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+def columns_of(names: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Return by what a message has the column that holds it, those that are given first."""
-    found = dict(given)
+    columns_by_field = dict(mapping)
     plain = {"".join(filter(str.isalnum, name.lower())): name for name in names}
     for field, spellings in _NAMES.items():
-        taken = set(found.values())
-        columns = (plain[spelling] for spelling in spellings if spelling in plain and plain[spelling] not in taken)
-        if field not in found and (column := next(columns, None)) is not None:
-            found[field] = column
-    return found
+        used_columns = set(columns_by_field.values())
+        columns = (
+            plain[spelling] for spelling in spellings if spelling in plain and plain[spelling] not in used_columns
+        )
+        if field not in columns_by_field and (column := next(columns, None)) is not None:
+            columns_by_field[field] = column
+    return columns_by_field
 
 
 def _fits(record: Record) -> bool:
@@ -116,23 +118,23 @@ def _fits(record: Record) -> bool:
     columns = columns_of(fields, {})
     if not {"content", "role"} <= columns.keys():
         return False
-    said, role = fields[columns["content"]], fields[columns["role"]]
-    return isinstance(role, str) and (isinstance(said, str | None) or _are_text_parts(said))
+    content, role = fields[columns["content"]], fields[columns["role"]]
+    return isinstance(role, str) and (isinstance(content, str | None) or _are_text_parts(content))
 
 
-def _are_text_parts(said: Any) -> bool:
+def _are_text_parts(content: Any) -> bool:
     """Return whether a content is a list of nothing but texts, as many APIs have it."""
-    parts = objects_in(said)
-    return bool(parts) and len(parts) == len(said) and all(_is_text_part(part) for part in parts)
+    parts = objects_in(content)
+    return bool(parts) and len(parts) == len(content) and all(_is_text_part(part) for part in parts)
 
 
 def _is_text_part(part: Row) -> bool:
     return part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
-def _read(records: Iterable[Record], loss: Loss, given: Mapping[str, str]) -> Iterator[tuple[Place, Row]]:
-    table = _Table(given, loss)
-    for group in grouped(table.members(records), loss):
+def _read(records: Iterable[Record], loss: Loss, mapping: Mapping[str, str]) -> Iterator[tuple[Place, Row]]:
+    table = _Table(mapping, loss)
+    for group in group_members(table.members(records), loss):
         place = group.members[0].place
         loss.line, loss.conversation = place.line, table.id_of(group)
         yield place, table.row(group)
@@ -165,8 +167,8 @@ class _Keys:
 class _Table:
     """The columns of a table; what is said and by whom is known from the first row on."""
 
-    def __init__(self, given: Mapping[str, str], loss: Loss) -> None:
-        self._given, self._loss = given, loss
+    def __init__(self, mapping: Mapping[str, str], loss: Loss) -> None:
+        self._mapping, self._loss = mapping, loss
         self._columns: dict[str, str] = {}
         self._seen: dict[str, None] = {}
         self._alone: dict[Path, _Keys] = {}
@@ -189,23 +191,25 @@ class _Table:
         for record in records:
             fields = record.fields
             if fields is None:
-                self._loss.broken("a row must be an object {…}")
+                self._loss.add_broken("a row must be an object {…}")
                 continue
             if (missing := self._look_at(fields, record.place)) is not None:
-                self._loss.broken(missing)
+                self._loss.add_broken(missing)
                 continue
             if not any(self._columns[name] in fields for name in ("content", "role")):
-                self._loss.broken(f"this row has neither '{self._columns['content']}' nor '{self._columns['role']}'")
+                self._loss.add_broken(
+                    f"this row has neither '{self._columns['content']}' nor '{self._columns['role']}'"
+                )
                 continue
-            named = text_in(fields.get(self._columns.get("id", "")))
+            conversation_id = text_in(fields.get(self._columns.get("id", "")))
             if "id" not in self._columns:
                 if record.place.file not in self._alone:
                     self._alone[record.place.file] = _Keys()
-                    self._loss.guessed("that a file is one conversation: no column names one (say which: id=COLUMN)")
+                    self._loss.add_guess("that a file is one conversation: no column names one (say which: id=COLUMN)")
                 self._alone[record.place.file].add(fields)
-            if named is None and "id" in self._columns:
-                self._loss.guessed("that rows without a conversation are one")
-            trace = f"file {record.place.file}" if named is None else f"id {named}"
+            if conversation_id is None and "id" in self._columns:
+                self._loss.add_guess("that rows without a conversation are one")
+            trace = f"file {record.place.file}" if conversation_id is None else f"id {conversation_id}"
             yield Member(record.place, fields, trace, time=self._time(fields))
 
     def _look_at(self, fields: Row, place: Place) -> str | None:
@@ -213,24 +217,26 @@ class _Table:
         if self._columns and fields.keys() <= self._seen.keys():
             return None
         if not self._columns:
-            found = self._found(fields, place)
-            if (missing := next((field for field in ("content", "role") if field not in found), None)) is not None:
+            columns_by_field = self._find_columns(fields, place)
+            if (
+                missing := next((field for field in ("content", "role") if field not in columns_by_field), None)
+            ) is not None:
                 there = f"; there are: {', '.join(fields)}" if fields else ""
                 rule = f"no column is known to hold the {missing}; say it as {missing}=COLUMN{there}"
-                if self._given:
+                if self._mapping:
                     raise UsageError(Problem(rule, place.file, place.line))
                 return rule
-            self._columns = found
+            self._columns = columns_by_field
         self._seen |= dict.fromkeys(fields)
         self._columns = columns_of(self._seen, self._columns)
         return None
 
-    def _found(self, fields: Row, place: Place) -> dict[str, str]:
-        for field, column in self._given.items():
+    def _find_columns(self, fields: Row, place: Place) -> dict[str, str]:
+        for field, column in self._mapping.items():
             if column not in fields:
                 near = did_you_mean(column, fields)
                 raise UsageError(Problem(f"{field}={column}: no such column{near}", place.file, place.line))
-        return columns_of(fields, self._given)
+        return columns_of(fields, self._mapping)
 
     def _time(self, fields: Row) -> float | None:
         order = _number(fields.get(self._columns.get("order", "")))
@@ -248,15 +254,15 @@ class _Table:
         """Return a conversation; what all its rows say of it is not said of each message."""
         rows = [cast("Row", member.value) for member in group.members]
         used = set(self._columns.values())
-        shared = _shared(rows, used)
-        said = [text_in(fields.get(self._columns["role"])) or "" for fields in rows]
+        shared = _shared_cells(rows, used)
+        roles = [text_in(fields.get(self._columns["role"])) or "" for fields in rows]
         messages = [
             self._message(fields, role, speaker, {**fields, **dict.fromkeys((*used, *shared))})
-            for fields, role, speaker in zip(rows, roles_of(said, self._loss), said, strict=True)
+            for fields, role, speaker in zip(rows, roles_of(roles, self._loss), roles, strict=True)
         ]
         own = {key: value for key, value in shared.items() if key in _OF_CONVERSATION and isinstance(value, str)}
         metadata = {key: value for key, value in shared.items() if key not in own}
-        return filled({"id": self.id_of(group), "messages": messages, **own, "metadata": metadata})
+        return drop_empty({"id": self.id_of(group), "messages": messages, **own, "metadata": metadata})
 
     def _message(self, fields: Row, role: tuple[str, bool], speaker: str, rest: Row) -> Message:
         kind, known = role
@@ -267,29 +273,29 @@ class _Table:
             message["tool_calls"] = list(map(_call, calls))
         if answers := text_in(fields.get(self._columns.get("tool_call_id", ""))):
             message["tool_call_id"] = answers
-        kept = filled(rest)
+        extra = drop_empty(rest)
         if (time := fields.get(self._columns.get("time", ""))) is not None:
-            found = _moment(time)
-            if found is None:
+            timestamp = _moment(time)
+            if timestamp is None:
                 self._loss.aside("times that cannot be read", None)
-                kept["time"] = time
+                extra["time"] = time
             else:
-                message["timestamp"] = found
-        set_aside(message, NAME, kept)
+                message["timestamp"] = timestamp
+        set_aside(message, NAME, extra)
         return message
 
-    def _content(self, said: Any) -> str:
-        if isinstance(said, str):
-            return said
-        if _are_text_parts(said):
-            return text_of(said)
-        if said is None or isinstance(said, int | float):
-            return "" if said is None else str(said)
-        self._loss.guessed("words of a message that is not text, written as JSON")
-        return json.dumps(said, ensure_ascii=False)
+    def _content(self, content: Any) -> str:
+        if isinstance(content, str):
+            return content
+        if _are_text_parts(content):
+            return text_of(content)
+        if content is None or isinstance(content, int | float):
+            return "" if content is None else str(content)
+        self._loss.add_guess("words of a message that is not text, written as JSON")
+        return json.dumps(content, ensure_ascii=False)
 
 
-def _shared(rows: list[Row], used: set[str]) -> Row:
+def _shared_cells(rows: list[Row], used: set[str]) -> Row:
     """Return the cells that are the same in all rows of a conversation that has several."""
     first, *others = rows
     same = {key: value for key, value in first.items() if key not in used and value is not None}
@@ -309,8 +315,8 @@ def _number(value: Any) -> float | None:
 
 def _moment(value: Any) -> str | None:
     """Return a time as ISO text; in a table the seconds since 1970 are a text too."""
-    found = time_in(value)
-    return time_in(_number(value)) if found is None and isinstance(value, str) else found
+    timestamp = time_in(value)
+    return time_in(_number(value)) if timestamp is None and isinstance(value, str) else timestamp
 
 
 def _since_1970(time: str) -> float:
@@ -331,16 +337,16 @@ def _call(call: Row) -> Row:
     return tool_call(text_in(call.get("id")), name, function.get("arguments", function.get("args")))
 
 
-def _mapped(format_: Format, given: Mapping[str, str]) -> Format:
-    return replace(format_, read=partial(_read, given=given))
+def _with_mapping(format_: Format, mapping: Mapping[str, str]) -> Format:
+    return replace(format_, read=partial(_read, mapping=mapping))
 
 
 FORMAT = Format(
     NAME,
     "a table with a message in each row",
     _fits,
-    partial(_read, given={}),
+    partial(_read, mapping={}),
     is_general=True,
     columns=COLUMNS,
-    with_columns=_mapped,
+    with_columns=_with_mapping,
 )

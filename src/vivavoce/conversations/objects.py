@@ -21,8 +21,8 @@ from vivavoce.conversations.own_rows import is_native, is_native_message
 from vivavoce.errors import UsageError
 from vivavoce.messages import AnyMessage, Message, read_messages
 
-_DEEPEST = 64
-_LOOKED_AT = 20
+_MAX_DEPTH = 64
+_SCAN_LIMIT = 20
 _NOWHERE = Place(Path("in memory"), 0)
 _HOLDERS = ("all_messages", "to_input_list")
 """Methods of results that return the messages of a run: of Pydantic AI, and of the OpenAI Agents SDK."""
@@ -114,7 +114,7 @@ def are_messages(values: Sequence[object]) -> bool:
     """Return whether values are the messages of one conversation in any format; it looks at the first of them."""
     if _holder(values[0]) is not None:
         return False
-    record = plain(values[:_LOOKED_AT])
+    record = plain(values[:_SCAN_LIMIT])
     return all(map(is_native_message, record)) or bool(_formats_of(record))
 
 
@@ -133,8 +133,8 @@ def plain(value: object, depth: int = 0) -> Any:
     """
     if value is None or isinstance(value, str | bool | int | float):
         return value.value if isinstance(value, Enum) else value
-    if depth > _DEEPEST:
-        raise UsageError(f"an object is nested more than {_DEEPEST} levels deep")
+    if depth > _MAX_DEPTH:
+        raise UsageError(f"an object is nested more than {_MAX_DEPTH} levels deep")
     if isinstance(value, Mapping):
         return {str(key): plain(item, depth + 1) for key, item in cast("Mapping[Any, object]", value).items()}
     if isinstance(value, list | tuple | set | frozenset):

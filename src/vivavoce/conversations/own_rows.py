@@ -23,11 +23,11 @@ from vivavoce.messages import AnyMessage, Message, SessionMark, read_messages, s
 from vivavoce.validation import changed
 
 SESSIONS = "sessions"
-_SAID = ("input", "messages")
+_MESSAGE_KEYS = ("input", "messages")
 _PER_TURN = ("ground_truth", "expect", "reference_tool_calls")
-_SESSION_INPUTS = frozenset((*_SAID, "prompt", "user_input", "goal"))
+_SESSION_INPUTS = frozenset((*_MESSAGE_KEYS, "prompt", "user_input", "goal"))
 """What a row of others has, in which `sessions` is a number or the like and means something of its own."""
-_FIELDS = ("user", *_SAID, *_PER_TURN, "secrets")
+_FIELDS = ("user", *_MESSAGE_KEYS, *_PER_TURN, "secrets")
 LONGEST_NAME = 100
 """Characters of the name of a user."""
 
@@ -38,17 +38,17 @@ def with_sessions_joined(row: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: a session is not one, or the row says itself what each session says.
     """
-    given = row.get(SESSIONS)
-    if given is None and SESSIONS in row:
+    entries = row.get(SESSIONS)
+    if entries is None and SESSIONS in row:
         return {name: value for name, value in row.items() if name != SESSIONS}
-    if given is None or not (isinstance(given, list) or row.keys().isdisjoint(_SESSION_INPUTS)):
+    if entries is None or not (isinstance(entries, list) or row.keys().isdisjoint(_SESSION_INPUTS)):
         return row
-    sessions = _listed(cast("object", given))
+    sessions = _check_sessions(cast("object", entries))
     _check_alone(row, sessions)
-    said = _said_in(sessions)
-    messages = [_messages(session, said, number) for number, session in enumerate(sessions, 1)]
+    key = _said_in(sessions)
+    messages = [_messages(session, key, number) for number, session in enumerate(sessions, 1)]
     joined = {name: value for name, value in row.items() if name != SESSIONS}
-    joined[said] = [each for of_session in messages for each in of_session]
+    joined[key] = [each for of_session in messages for each in of_session]
     for name in _PER_TURN:
         if any(session.get(name) is not None for session in sessions):
             parts = zip(sessions, messages, strict=True)
@@ -66,7 +66,7 @@ def check_marks(messages: Sequence[Message]) -> None:
     Raises:
         ValueError: a user's message has no session, numbers do not count up, or the names of users are unclear.
     """
-    known = [mark for one in messages if one.session is not None and (mark := one.mark) is not None]
+    known = [mark for each in messages if each.session is not None and (mark := each.mark) is not None]
     if not known:
         return
     for place, message in enumerate(messages):
@@ -88,9 +88,9 @@ def check_marks(messages: Sequence[Message]) -> None:
 
 
 def _check_asked(messages: Sequence[Message], known: Sequence[SessionMark]) -> None:
-    asked = {message.mark for message in messages if message.role == "user"}
+    user_marks = {message.mark for message in messages if message.role == "user"}
     for mark in known:
-        if mark not in asked:
+        if mark not in user_marks:
             raise ValueError(f"session {mark.number} has no user message")
 
 
@@ -114,21 +114,21 @@ def _check_names(marks: Sequence[SessionMark]) -> None:
             )
 
 
-def _listed(given: object) -> list[Mapping[str, Any]]:
-    if not isinstance(given, list) or not given:
-        what = "is empty" if given == [] else f"is a {type(cast('object', given)).__name__}"
+def _check_sessions(entries: object) -> list[Mapping[str, Any]]:
+    if not isinstance(entries, list) or not entries:
+        what = "is empty" if entries == [] else f"is a {type(cast('object', entries)).__name__}"
         raise ValueError(f"'sessions' {what}; list one conversation or more, each with its 'input' or its 'messages'")
-    for number, session in enumerate(cast("list[object]", given), 1):
+    for number, session in enumerate(cast("list[object]", entries), 1):
         if not isinstance(session, Mapping):
             raise ValueError(f"session {number} is a {type(session).__name__}; write an object with an 'input'")
         for name in cast("Mapping[str, object]", session):
             if name not in _FIELDS:
                 raise ValueError(f"session {number}: unknown key '{name}'{did_you_mean(name, _FIELDS)}")
-    return cast("list[Mapping[str, Any]]", given)
+    return cast("list[Mapping[str, Any]]", entries)
 
 
 def _check_alone(row: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> None:
-    for name in (*_SAID, "ground_truth", "reference_tool_calls", "secrets"):
+    for name in (*_MESSAGE_KEYS, "ground_truth", "reference_tool_calls", "secrets"):
         if row.get(name) is not None:
             raise ValueError(f"a row with 'sessions' cannot have its own '{name}'; write it into a session")
     own, theirs = row.get("expect"), any(session.get("expect") is not None for session in sessions)
@@ -141,7 +141,7 @@ def _said_in(sessions: Sequence[Mapping[str, Any]]) -> str:
     """Return under which name the sessions have what was said: all are to be asked, or all are recorded."""
     used: dict[str, int] = {}
     for number, session in enumerate(sessions, 1):
-        names = [name for name in _SAID if session.get(name) is not None]
+        names = [name for name in _MESSAGE_KEYS if session.get(name) is not None]
         if len(names) == 2:
             raise ValueError(f"session {number} has both 'input' (to send) and 'messages' (to replay); keep one")
         if not names or session[names[0]] in ("", []):
@@ -153,18 +153,18 @@ def _said_in(sessions: Sequence[Mapping[str, Any]]) -> str:
     return next(iter(used))
 
 
-def _messages(session: Mapping[str, Any], said: str, number: int) -> list[AnyMessage]:
+def _messages(session: Mapping[str, Any], key: str, number: int) -> list[AnyMessage]:
     """Return the messages of a session; those of its user, and what was said before, have its mark."""
-    given, user = session[said], session.get("user")
+    content, user = session[key], session.get("user")
     name = str(user) if isinstance(user, int) and not isinstance(user, bool) else user
     if name is not None and not isinstance(name, str):
         raise ValueError(f"session {number}: 'user' is a name, got {name!r}")
-    rows = cast("list[Any]", given) if isinstance(given, list) else [given]
+    rows = cast("list[Any]", content) if isinstance(content, list) else [content]
     try:
         read = read_messages([said_by_user(row) if isinstance(row, str) else row for row in rows])
     except (ValueError, TypeError) as error:
         raise ValueError(f"session {number}: {error}") from error
-    if said == "input" and (other := next((one.role for one in read if one.role != "user"), None)):
+    if key == "input" and (other := next((each.role for each in read if each.role != "user"), None)):
         raise ValueError(f"session {number}: 'input' must be user messages, got role '{other}'")
     if all(message.role != "user" for message in read):
         raise ValueError(f"session {number} has no user message")
@@ -185,21 +185,21 @@ def _each_turn(name: str, session: Mapping[str, Any], messages: Sequence[AnyMess
         return [None] * turns
     if not isinstance(value, list):
         raise ValueError(f"session {number}: '{name}' is a list with an entry for each turn (null skips a turn)")
-    listed = cast("list[Any]", value)
-    if len(listed) != turns:
-        asked = f"session {number} has {turns} turn{'s' * (turns != 1)} and {name} has {len(listed)}"
-        raise ValueError(f"{asked}; give one per turn (null skips a turn)")
-    return listed
+    entries = cast("list[Any]", value)
+    if len(entries) != turns:
+        problem = f"session {number} has {turns} turn{'s' * (turns != 1)} and {name} has {len(entries)}"
+        raise ValueError(f"{problem}; give one per turn (null skips a turn)")
+    return entries
 
 
 def _secrets(sessions: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return what is only for the one who said it, by the names of users."""
     secrets: dict[str, list[str]] = {}
     for number, session in enumerate(sessions, 1):
-        given = session.get("secrets")
-        if given is None:
+        entries = session.get("secrets")
+        if entries is None:
             continue
-        texts = cast("list[object]", given) if isinstance(given, list) else [given]
+        texts = cast("list[object]", entries) if isinstance(entries, list) else [entries]
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise ValueError(f"session {number}: 'secrets' must be a list of texts")
         if session.get("user") is None:
@@ -209,7 +209,7 @@ def _secrets(sessions: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-_ASKED = frozenset(("input", "prompt", "user_input", "goal"))
+_TASK_KEYS = frozenset(("input", "prompt", "user_input", "goal"))
 OTHER_NAMES = frozenset(
     (
         *(
@@ -229,7 +229,7 @@ OTHER_NAMES = frozenset(
     )
 )
 """What fields of a row are called in letta-evals, Ragas and Rhesis, whose rows are read as ours."""
-_CONVERSED = ("messages", *sorted(_ASKED), "sessions", "prompt_content", "test_configuration")
+_CONVERSED = ("messages", *sorted(_TASK_KEYS), "sessions", "prompt_content", "test_configuration")
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 
@@ -241,7 +241,7 @@ def is_native(value: Any) -> bool:
     row = cast("Mapping[str, Any]", value)
     messages = row.get("messages")
     if messages is None:
-        return any(_is_asked(row.get(key)) for key in _ASKED) or _are_sessions(row.get("sessions"))
+        return any(_is_asked(row.get(key)) for key in _TASK_KEYS) or _are_sessions(row.get("sessions"))
     return isinstance(messages, list) and all(map(is_native_message, cast("list[Any]", messages)))
 
 
@@ -332,12 +332,12 @@ def _delimiter_problem(columns: Collection[str]) -> str:
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         if record.fields is None:
-            loss.broken("a row must be an object {…}")
+            loss.add_broken("a row must be an object {…}")
         else:
             try:
                 yield record.place, _with_recorded_sessions(record.fields)
             except ValueError as error:
-                loss.broken(str(error))
+                loss.add_broken(str(error))
 
 
 def _with_recorded_sessions(row: Row) -> Row:

@@ -30,7 +30,7 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.files.json_document import JsonDocument, head_of
 from vivavoce.files.rows import open_file
 
-LOOKED_AT = 20
+SCAN_LIMIT = 20
 """How many records are looked at: the first ones may hold only what several formats have in common."""
 
 _HEAD = 64
@@ -130,10 +130,12 @@ class _Looked:
         if self._head is None:
             lists = ()
         if lists not in self._records:
-            self._records[lists] = [one for one in islice(self._scanned(lists), LOOKED_AT) if isinstance(one, Record)]
+            self._records[lists] = [
+                record for record in islice(self._scan(lists), SCAN_LIMIT) if isinstance(record, Record)
+            ]
         return self._records[lists]
 
-    def _scanned(self, lists: tuple[tuple[str, ...], ...]) -> Iterator[Record | Problem]:
+    def _scan(self, lists: tuple[tuple[str, ...], ...]) -> Iterator[Record | Problem]:
         if self._head is None:
             return scan_records(self._path)
         return scan_document(JsonDocument(BytesIO(self._head), decode_lenient_from), self._path, lists)
@@ -170,12 +172,12 @@ def scan(file: Path, format_: Format, loss: Loss) -> Iterator[tuple[int, Row | P
     problems: list[Problem] = []
     loss.on_broken = lambda what: problems.append(Problem(what, file, loss.line or None))
     for place, row in read(file, format_, loss):
-        yield from _taken(problems)
+        yield from _take_problems(problems)
         yield place.line, row
-    yield from _taken(problems)
+    yield from _take_problems(problems)
 
 
-def _taken(problems: list[Problem]) -> Iterator[tuple[int, Problem]]:
+def _take_problems(problems: list[Problem]) -> Iterator[tuple[int, Problem]]:
     """Yield problems and forget them."""
     while problems:
         problem = problems.pop(0)
@@ -216,7 +218,7 @@ def _records(files: Sequence[Path], format_: Format, loss: Loss, *, several: boo
         for record in format_.records(file) if format_.records else scan_records(file, format_.lists):
             if isinstance(record, Problem):
                 loss.line = record.line or 0
-                loss.broken(record.message)
+                loss.add_broken(record.message)
             else:
                 loss.line = record.place.line
                 yield record

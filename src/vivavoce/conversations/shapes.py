@@ -86,7 +86,7 @@ def did_fail(message: Mapping[str, Any]) -> bool:
 
 def arguments_of(call: Mapping[str, Any]) -> Any:
     """Return the arguments of a call as an object; a text that is not JSON stays one."""
-    arguments: object = _called(call).get("arguments")
+    arguments: object = _function_fields(call).get("arguments")
     if not isinstance(arguments, str):
         return {} if arguments is None else arguments
     try:
@@ -97,10 +97,10 @@ def arguments_of(call: Mapping[str, Any]) -> Any:
 
 def name_of(call: Mapping[str, Any]) -> str:
     """Return the name of the tool that is called."""
-    return str(_called(call).get("name"))
+    return str(_function_fields(call).get("name"))
 
 
-def _called(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def _function_fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object with the name and the arguments of a call; those of a custom tool are its input."""
     custom: object = call.get("custom")
     if isinstance(custom, Mapping) and call.get("type") == "custom":
@@ -158,7 +158,7 @@ def check_calls(messages: Sequence[Any], loss: Loss) -> None:
                 unnamed += 1
 
 
-def embedded(url: str) -> tuple[str, str] | None:
+def split_data_url(url: str) -> tuple[str, str] | None:
     """Return the media type and the base64 text of a data URL; None for another address."""
     kind, comma, data = url.partition(",")
     if comma and kind.startswith("data:") and kind.endswith(";base64"):
@@ -228,13 +228,13 @@ def number_in(value: Any) -> float | int | None:
 
 def time_in(value: Any) -> str | None:
     """Return a time as ISO text: as it is written, if it is one already; None for a clock that was never set."""
-    written = iso(seconds(value))
-    if written is None or not isinstance(value, str):
-        return written
+    iso_time = iso(seconds(value))
+    if iso_time is None or not isinstance(value, str):
+        return iso_time
     try:
         text = datetime.fromisoformat(value).isoformat()
     except ValueError:
-        return written  # a number, as a text
+        return iso_time  # a number, as a text
     return value if value.removesuffix("Z") == text.removesuffix("+00:00") else text
 
 
@@ -243,7 +243,7 @@ def without(fields: Mapping[str, Any], keys: Collection[str]) -> Fields:
     return {key: value for key, value in fields.items() if key not in keys and value is not None}
 
 
-def filled(values: Mapping[str, Any]) -> Fields:
+def drop_empty(values: Mapping[str, Any]) -> Fields:
     """Return the members that hold something: a value, and no empty list or object."""
     return {key: value for key, value in values.items() if value is not None and value not in ({}, [])}
 
@@ -292,9 +292,9 @@ class Messages:
             return cast("Items", value)
         if not isinstance(value, Mapping):
             return None
-        held = cast("Mapping[str, Any]", value)
-        found = (held[key] for key in self.keys if isinstance(held.get(key), list))
-        return next(found, None)
+        fields = cast("Mapping[str, Any]", value)
+        lists = (fields[key] for key in self.keys if isinstance(fields.get(key), list))
+        return next(lists, None)
 
     def _fits(self, record: Record) -> bool:
         items = self.items_of(record.value)
@@ -303,22 +303,22 @@ class Messages:
         return any(map(self.is_certain, items)) and all(map(self.is_message, items))
 
     def _read(self, records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
-        said: Items = []  # messages that are records of their own: the conversation of a whole file
+        items_of_file: Items = []  # messages that are records of their own: the conversation of a whole file
         began: Place | None = None
         for record in records:
             items = self.items_of(record.value)
             if items is None and self.is_message(record.value):
                 if began is not None and began.file != record.place.file:
-                    yield from self._row(began, said, {}, loss)
-                    said, began = [], None
+                    yield from self._row(began, items_of_file, {}, loss)
+                    items_of_file, began = [], None
                 began = began or record.place
-                said.append(record.value)
+                items_of_file.append(record.value)
             elif items is None:
-                loss.broken(f"no messages of {self.title} in a record")
+                loss.add_broken(f"no messages of {self.title} in a record")
             else:
                 yield from self._row(record.place, items, record.fields or {}, loss)
         if began is not None:
-            yield from self._row(began, said, {}, loss)
+            yield from self._row(began, items_of_file, {}, loss)
 
     def _row(self, place: Place, items: Items, beside: Row, loss: Loss) -> Iterator[tuple[Place, Row]]:
         key = next((key for key in self.keys if isinstance(beside.get(key), list)), None)
@@ -328,7 +328,7 @@ class Messages:
         try:
             messages = self.read(items, rest, loss)
         except Unreadable as error:
-            loss.broken(str(error))
+            loss.add_broken(str(error))
             return
         yield place, row_of(messages, rest)
 
@@ -368,20 +368,20 @@ def taken_back(message: Mapping[str, Any], format_name: str) -> Row:
     return dict(cast("Row", metadata).get(format_name) or {}) if isinstance(metadata, dict) else {}
 
 
-def difference(written: Row, original: Mapping[str, Any]) -> Row:
+def difference(row: Row, original: Mapping[str, Any]) -> Row:
     """Return what a writer needs in addition to our message, to write what was read instead of `written`."""
-    kept: Row = {}
-    if other := {key: value for key, value in original.items() if key not in written or written[key] != value}:
-        kept["fields"] = other
-    if absent := [key for key in written if key not in original]:
-        kept["absent"] = absent
-    return kept
+    extra: Row = {}
+    if other := {key: value for key, value in original.items() if key not in row or row[key] != value}:
+        extra["fields"] = other
+    if absent := [key for key in row if key not in original]:
+        extra["absent"] = absent
+    return extra
 
 
-def restored(written: Row, kept: Mapping[str, Any]) -> Row:
+def restore(row: Row, extra: Mapping[str, Any]) -> Row:
     """Return what was read: what would be written, changed by what `difference` returned."""
-    absent = cast("list[str]", kept.get("absent") or [])
-    whole: Row = {**written, **cast("Row", kept.get("fields") or {})}
+    absent = cast("list[str]", extra.get("absent") or [])
+    whole: Row = {**row, **cast("Row", extra.get("fields") or {})}
     return {key: value for key, value in whole.items() if key not in absent}
 
 

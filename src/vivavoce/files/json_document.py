@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
-from vivavoce.comparing.json_values import BLANK, BrokenJson, broken, check_depth, decode_from
+from vivavoce.comparing.json_values import BLANK, BrokenJson, check_depth, decode_from, wrap_decode_error
 
 _PIECE = 1 << 18
 """Bytes that are read at a time, at first; where an item is longer, twice as many each time."""
@@ -142,7 +142,7 @@ class JsonDocument:
                 if not (_may_be_cut_off(error) and self._more(size)):
                     raise self._broken(f"not valid JSON: {error.msg}", error.pos) from error
             except (ValueError, RecursionError) as error:
-                raise self._broken(str(broken(error))) from error
+                raise self._broken(str(wrap_decode_error(error))) from error
             size *= 2
         try:
             check_depth(value)

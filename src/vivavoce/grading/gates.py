@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from vivavoce.comparing.thresholds import Number, Operator, compare, exact, mean, percentile, rounded, total
+from vivavoce.comparing.thresholds import Number, Operator, compare, exact, mean, percentile, round_toward_side, total
 from vivavoce.grading.scores import ErrorLimit, Population, Possible, Scores
 from vivavoce.plugins import lazy
 from vivavoce.records.label import CalibrationNeed
@@ -169,7 +169,7 @@ class Threshold:
 
     def stored(self, found: Fraction | None) -> float | None:
         """Return an aggregate as a float on the same side of the value."""
-        return None if found is None else rounded(found, self.value)
+        return None if found is None else round_toward_side(found, self.value)
 
     @property
     def condition(self) -> Condition:

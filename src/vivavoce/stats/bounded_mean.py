@@ -21,7 +21,7 @@ _STEP = 0.2
 """The distance of the nodes of an integral, after its substitution by a hyperbolic sine."""
 _CUT = 40.0
 """An integrand below e^-40 of its peak is 0."""
-_LEAST = 1e-300
+_MIN_PROBABILITY = 1e-300
 """The least chance that has a normal score."""
 _CLOSE = 1e-10
 """A place on the scale from 0 to 1, and a normal score, are exact enough within this."""
@@ -155,7 +155,7 @@ class _Weighted:
 
 def _score(chance: float) -> float:
     """Return the normal score of an upper tail."""
-    return -NormalDist().inv_cdf(min(1 - 1e-16, max(_LEAST, chance)))
+    return -NormalDist().inv_cdf(min(1 - 1e-16, max(_MIN_PROBABILITY, chance)))
 
 
 def _chance(factors: Floats, counts: Floats) -> float:
@@ -164,8 +164,8 @@ def _chance(factors: Floats, counts: Floats) -> float:
         return 0.0
     if factors.min() >= 0:
         return 1.0
-    kept = factors != 0
-    factors, counts = factors[kept], counts[kept]
+    is_nonzero = factors != 0
+    factors, counts = factors[is_nonzero], counts[is_nonzero]
     if counts @ factors > 0:
         return 1 - _tail(-factors, counts)
     return _tail(factors, counts)

@@ -31,7 +31,7 @@ class Fit:
 
     def contributions(self, rows: Floats) -> Floats:
         """Return what each value adds to the score of its row, in the shape of the rows; a missing value adds 0."""
-        return _scaled(rows, self.mean, self.spread) * self.weights
+        return _scale(rows, self.mean, self.spread) * self.weights
 
     def scores(self, rows: Floats) -> Floats:
         """Return the log odds of each row to be of the group that was called True."""
@@ -46,7 +46,7 @@ class Scored:
     contributions: Floats
 
 
-def fitted(rows: Floats, truth: NDArray[np.bool_], penalty: float) -> Fit:
+def fit_logistic(rows: Floats, truth: NDArray[np.bool_], penalty: float) -> Fit:
     """Fit the log odds of `truth` to rows of numbers; NaN is a missing value, and stands for the mean of its column.
 
     Both groups weigh the same, however large they are. Columns are brought to the spread 1, and cut at 8. `penalty` is
@@ -59,7 +59,7 @@ def fitted(rows: Floats, truth: NDArray[np.bool_], penalty: float) -> Fit:
     mean = np.where(known, rows, 0.0).sum(axis=0) / number
     spread = np.sqrt((np.where(known, rows - mean, 0.0) ** 2).sum(axis=0) / number)
     spread = np.where(spread > 1e-9, spread, np.inf)
-    x = np.hstack([_scaled(rows, mean, spread), np.ones((len(rows), 1))])
+    x = np.hstack([_scale(rows, mean, spread), np.ones((len(rows), 1))])
     y = truth.astype(np.float64)
     w = np.where(truth, 0.5 / max(int(truth.sum()), 1), 0.5 / max(int((~truth).sum()), 1)) * len(rows)
     ridge = np.full(x.shape[1], penalty)
@@ -79,17 +79,17 @@ def fitted(rows: Floats, truth: NDArray[np.bool_], penalty: float) -> Fit:
 def cross_validated(
     rows: Floats, truth: NDArray[np.bool_], clusters: Sequence[Hashable], penalty: float, folds: int = FOLDS
 ) -> Scored:
-    """Score each row by a fit to the folds without its cluster, of which each has about the same part of both groups.
+    """Score each row by a fit to the folds without its cluster; each fold has about the same part of both groups.
 
     Source: M. Stone, Cross-Validatory Choice and Assessment of Statistical Predictions, JRSS B 36 (1974).
     """
     fold = _folds(truth, clusters, folds)
     scores, contributions = np.zeros(len(rows)), np.zeros(rows.shape)
-    for one in range(folds):
-        inside = fold == one
+    for number in range(folds):
+        inside = fold == number
         if not inside.any():
             continue
-        fit = fitted(rows[~inside], truth[~inside], penalty)
+        fit = fit_logistic(rows[~inside], truth[~inside], penalty)
         contributions[inside] = fit.contributions(rows[inside])
         scores[inside] = contributions[inside].sum(axis=1) + fit.bias
     return Scored(scores, contributions)
@@ -101,14 +101,14 @@ def _folds(truth: NDArray[np.bool_], clusters: Sequence[Hashable], folds: int) -
     of = np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
     first = np.zeros(len(numbers), dtype=bool)
     first[of[truth]] = True
-    drawn = np.random.default_rng(SEED).permutation(len(numbers))
-    order = np.concatenate([drawn[first[drawn]], drawn[~first[drawn]]])
+    shuffle = np.random.default_rng(SEED).permutation(len(numbers))
+    order = np.concatenate([shuffle[first[shuffle]], shuffle[~first[shuffle]]])
     fold = np.empty(len(numbers), dtype=np.intp)
     fold[order] = np.arange(len(order)) % folds
     return fold[of]
 
 
-def _scaled(rows: Floats, mean: Floats, spread: Floats) -> Floats:
+def _scale(rows: Floats, mean: Floats, spread: Floats) -> Floats:
     return np.clip(
         np.nan_to_num((rows - mean) / spread, nan=0.0, posinf=_FARTHEST, neginf=-_FARTHEST), -_FARTHEST, _FARTHEST
     )

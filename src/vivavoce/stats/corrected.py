@@ -151,7 +151,7 @@ def prediction_powered(
         low, high = score_limits(value, variance, squares, heaviest, level)
         return Corrected(value, low, high, raw, "prediction_powered", len(y), len(every))
 
-    return min((estimate(slope) for slope in (_slope(y, f, w), 0.0)), key=lambda one: one.high - one.low)
+    return min((estimate(slope) for slope in (_slope(y, f, w), 0.0)), key=lambda result: result.high - result.low)
 
 
 def rogan_gladen(
@@ -202,9 +202,9 @@ def rogan_gladen(
         worth = min(population.effective, _ALL)
         all_passed, all_failed = worth * raw, worth * (1 - raw)
     shares = (
-        _moved(all_passed, all_failed, z * z / 2),
-        _moved(table.tp, table.fn, 1.0),
-        _moved(table.tn, table.fp, 1.0),
+        _smooth_share(all_passed, all_failed, z * z / 2),
+        _smooth_share(table.tp, table.fn, 1.0),
+        _smooth_share(table.tn, table.fp, 1.0),
     )
     low, high = _fieller(*shares, z)
     if low <= 0 and high >= 1:
@@ -215,7 +215,7 @@ def rogan_gladen(
     return Corrected(value, low, high, raw, "rogan_gladen", count, len(verdicts))
 
 
-def _moved(hits: float, misses: float, added: float) -> tuple[float, float]:
+def _smooth_share(hits: float, misses: float, added: float) -> tuple[float, float]:
     """Return a share with `added` on both sides, and its variance."""
     n = hits + misses + 2 * added
     share = (hits + added) / n
@@ -269,17 +269,17 @@ def _share(weight: Floats, passed: Floats) -> float:
 
 
 def _weights(weights: Sequence[float] | None, count: int) -> Floats:
-    found = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
-    if len(found) and not (np.isfinite(found).all() and found.min() > 0):
+    array = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+    if len(array) and not (np.isfinite(array).all() and array.min() > 0):
         raise ValueError("a weight is a finite number above 0")
-    return found
+    return array
 
 
 def _binary(values: Sequence[float]) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or not ((found == 0) | (found == 1)).all():
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not ((array == 0) | (array == 1)).all():
         raise ValueError("a verdict and a label are 0 or 1 each")
-    return found
+    return array
 
 
 def _groups(clusters: Sequence[Hashable]) -> Places:

@@ -55,10 +55,10 @@ def group_differences(
     others have less than two samples.
 
     Each group is tested by exchange of samples with all others together (see `Exchange.p_value`). The p values of all
-    groups are adjusted together (see `adjusted`). While a group differs, the one with the lowest p value leaves the
-    others, and the rest are tested again without it: one bad group makes no good one differ. Two groups that are left
-    are only compared with each other. Samples that have trials inside a group and outside of it are exchanged within
-    the sample.
+    groups are adjusted together (see `adjust_p_values`). While a group differs, the one with the lowest p value leaves
+    the others, and the rest are tested again without it: one bad group makes no good one differ. Two groups that are
+    left are only compared with each other. Samples that have trials inside a group and outside of it are exchanged
+    within the sample.
 
     The interval combines the score intervals of the two rates (see `share_interval`) by squaring and adding their
     distances from the rates, less what samples on both sides have in common. It holds zero where the p value is above
@@ -73,21 +73,21 @@ def group_differences(
     departed: set[str] = set()
     while True:
         sides = {name: _Sides.of(name, samples, departed - {name}) for name in names}
-        compared = {name: one for name, one in sides.items() if one.comparable}
-        p_values = [one.exchange().p_value() for one in compared.values()]
-        q_values = adjusted(p_values)
-        found = {
-            name: one.difference(p, q, level)
-            for (name, one), p, q in zip(compared.items(), p_values, q_values, strict=True)
+        compared = {name: side for name, side in sides.items() if side.comparable}
+        p_values = [side.exchange().p_value() for side in compared.values()]
+        q_values = adjust_p_values(p_values)
+        differences = {
+            name: side.difference(p, q, level)
+            for (name, side), p, q in zip(compared.items(), p_values, q_values, strict=True)
         }
         alike = [name for name in names if name not in departed]
-        worst = [name for name in alike if name in found and found[name].differs]
+        worst = [name for name in alike if name in differences and differences[name].differs]
         if not worst or len(alike) <= 2:
-            return {name: found.get(name) for name in names}
-        departed.add(min(worst, key=lambda name: (found[name].p_value, -abs(found[name].difference))))
+            return {name: differences.get(name) for name in names}
+        departed.add(min(worst, key=lambda name: (differences[name].p_value, -abs(differences[name].difference))))
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
+def adjust_p_values(p_values: Sequence[float]) -> list[float]:
     """Return p values adjusted so that those up to a rate are wrong in at most that part of the cases, on average.
 
     Source: Y. Benjamini and Y. Hochberg, Controlling the False Discovery Rate, JRSS B 57 (1995); it holds for tests
@@ -138,18 +138,18 @@ class _Sides:
 
     def exchange(self) -> Exchange:
         """Return the units of the test: residuals of samples, and of the cells of those on both sides."""
-        one, other = self._rates()
-        tries = one[1] + other[1]
-        rate = (one[0] + other[0]) / tries
+        group, other = self._rates()
+        tries = group[1] + other[1]
+        rate = (group[0] + other[0]) / tries
 
         def residual(cell: tuple[int, int]) -> float:
             return round(cell[0] - rate * cell[1], 9)
 
         def residuals(counts: Counter[tuple[int, int]]) -> Counter[float]:
-            found: Counter[float] = Counter()
+            totals: Counter[float] = Counter()
             for cell, number in counts.items():
-                found[residual(cell)] += number
-            return found
+                totals[residual(cell)] += number
+            return totals
 
         strata: Counter[tuple[tuple[float, ...], int]] = Counter()
         for (inside, outside), number in self.both.items():
@@ -159,13 +159,13 @@ class _Sides:
 
     def difference(self, p_value: float, q_value: float, level: float) -> GroupDifference:
         """Return the difference of the rates, for a p value and its adjusted one."""
-        one, other = share_interval(self._counts(0), level), share_interval(self._counts(1), level)
-        assert one is not None
+        group, other = share_interval(self._counts(0), level), share_interval(self._counts(1), level)
+        assert group is not None
         assert other is not None
-        common = self._correlation(one, other)
-        difference = one.mean - other.mean
-        low = difference - _combined(_down(one), _up(other), common)
-        high = difference + _combined(_up(one), _down(other), common)
+        common = self._correlation(group, other)
+        difference = group.mean - other.mean
+        low = difference - _combine(_down(group), _up(other), common)
+        high = difference + _combine(_up(group), _down(other), common)
         low, high = agreeing(max(-1.0, low), min(1.0, high), p_value, level)
         differs = q_value <= RATE and not low <= 0 <= high
         return GroupDifference(difference, low, high, p_value, q_value, differs)
@@ -178,13 +178,13 @@ class _Sides:
 
     def _rates(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return what passed and what was tried on each side."""
-        one, other = (
+        group, other = (
             _sum([(passed * number, tries * number) for (passed, tries), number in self._counts(side).items()])
             for side in (0, 1)
         )
-        return one, other
+        return group, other
 
-    def _correlation(self, one: Estimate, other: Estimate) -> float:
+    def _correlation(self, group: Estimate, other: Estimate) -> float:
         """Return how far the two rates move together, from the residuals of the samples on both sides.
 
         Half a sample less is taken to go along, as Newcombe corrects it for continuity.
@@ -194,11 +194,11 @@ class _Sides:
         shared = tries = 0.0
         for (inside, outside), number in self.both.items():
             (p, n), (q, m) = _sum(inside), _sum(outside)
-            shared += number * (p - one.mean * n) * (q - other.mean * m)
+            shared += number * (p - group.mean * n) * (q - other.mean * m)
             tries += number * n * m
         if shared > 0:
-            shared = max(0.0, shared - tries / min(one.clusters, other.clusters) / 2)
-        spread = _squares(self._counts(0), one.mean) * _squares(self._counts(1), other.mean)
+            shared = max(0.0, shared - tries / min(group.clusters, other.clusters) / 2)
+        spread = _squares(self._counts(0), group.mean) * _squares(self._counts(1), other.mean)
         return max(-1.0, min(1.0, shared / math.sqrt(spread))) if spread > 0 else 0.0
 
 
@@ -223,5 +223,5 @@ def _up(rate: Estimate) -> float:
     return 0.0 if rate.high is None else rate.high - rate.mean
 
 
-def _combined(one: float, other: float, common: float) -> float:
-    return math.sqrt(max(0.0, one * one + other * other - 2 * common * one * other))
+def _combine(first: float, second: float, common: float) -> float:
+    return math.sqrt(max(0.0, first * first + second * second - 2 * common * first * second))

@@ -36,15 +36,15 @@ def t_quantile(probability: float, freedom: int) -> float:
         raise ValueError(f"Student's t needs 0.5 <= probability < 1 and freedom >= 1; got {probability} and {freedom}")
     normal = NormalDist().inv_cdf(probability)
     if freedom >= _MANY:
-        return _expanded(normal, freedom)
+        return _expand_quantile(normal, freedom)
     if freedom == 1:
         return math.tan(math.pi * (probability - 0.5))
     if freedom == 2:
         return (2 * probability - 1) / math.sqrt(2 * probability * (1 - probability))
-    return _solved(2 * probability - 1, freedom, normal)
+    return _solve_quantile(2 * probability - 1, freedom, normal)
 
 
-def _solved(within: float, freedom: int, value: float) -> float:
+def _solve_quantile(within: float, freedom: int, value: float) -> float:
     """Return the t with the probability `within` between -t and t, by Newton's method from a value below it.
 
     The probability is a concave function of t, so that no step goes too far.
@@ -75,7 +75,7 @@ def _density(value: float, freedom: int) -> float:
     return math.exp(scale - (freedom + 1) / 2 * math.log1p(value * value / freedom))
 
 
-def _expanded(x: float, freedom: int) -> float:
+def _expand_quantile(x: float, freedom: int) -> float:
     square = x * x
     terms = (
         x,
@@ -136,20 +136,20 @@ def mean_interval(
     if not values:
         return None
     _check_bounds(values, bounds)
-    found = _Clusters(Counter(_clustered(values, clusters, weights)))
+    statistics = _Clusters(Counter(_sum_clusters(values, clusters, weights)))
     low, high = bounds
     if math.isinf(low) or math.isinf(high):
-        return Estimate(found.mean, *found.student(level), len(values), found.number)
-    below, above = found.score_limits(level, bounds)
-    return Estimate(found.mean, below, above, len(values), found.number)
+        return Estimate(statistics.mean, *statistics.student(level), len(values), statistics.number)
+    below, above = statistics.score_limits(level, bounds)
+    return Estimate(statistics.mean, below, above, len(values), statistics.number)
 
 
 def share_interval(counts: TrialCounts, level: float = LEVEL) -> Estimate | None:
     """Return the interval that `mean_interval` gives for passes and failures, from counts of samples."""
-    found = _Clusters({tries: number for tries, number in counts.items() if tries[1] and number})
-    if not found.counts:
+    statistics = _Clusters({tries: number for tries, number in counts.items() if tries[1] and number})
+    if not statistics.counts:
         return None
-    return Estimate(found.mean, *found.score_limits(level), round(found.weight), found.number)
+    return Estimate(statistics.mean, *statistics.score_limits(level), round(statistics.weight), statistics.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def _check_bounds(values: Sequence[float], bounds: tuple[float, float]) -> None:
             raise ValueError(f"value {place} must be a number between {low} and {high}, got {value}")
 
 
-def _clustered(
+def _sum_clusters(
     values: Sequence[float], clusters: Sequence[Hashable] | None, weights: Sequence[float] | None
 ) -> Iterable[tuple[float, float]]:
     """Return for each cluster the weighted sum of its values, and the sum of their weights."""
@@ -377,9 +377,9 @@ def passes_by_k(counts: Sequence[tuple[int, int]]) -> dict[int, Passes]:
     ordered = sorted(trials for _, trials in counts)
     most = ordered[(len(ordered) - 1) // 2] if ordered else 0
     enough = [(successes, trials) for successes, trials in counts if trials >= most]
-    found = {k: passes(enough, k) for k in range(1, most + 1)} if most > 1 else {}
+    results = {k: passes(enough, k) for k in range(1, most + 1)} if most > 1 else {}
     left_out = len(counts) - len(enough)
-    return {k: replace(one, left_out=left_out) for k, one in found.items() if one is not None}
+    return {k: replace(result, left_out=left_out) for k, result in results.items() if result is not None}
 
 
 def _check(successes: int, trials: int, k: int) -> None:

@@ -65,11 +65,11 @@ def paired_difference(
     """
     means_a, means_b = _means(a), _means(b)
     differences = [means_b[key] - mean for key, mean in means_a.items() if key in means_b]
-    found = difference_of(differences, level, bounds)
-    if found is None:
+    difference = difference_of(differences, level, bounds)
+    if difference is None:
         return None
     only_a, only_b = means_a.keys() - means_b.keys(), means_b.keys() - means_a.keys()
-    return replace(found, only_a=tuple(sorted(only_a)), only_b=tuple(sorted(only_b)))
+    return replace(difference, only_a=tuple(sorted(only_a)), only_b=tuple(sorted(only_b)))
 
 
 def difference_of(
@@ -123,7 +123,7 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def worse_sign_test(wins: int, losses: int) -> float:
-    """Return the exact one-sided p value that losses are no more likely than wins; ties say nothing.
+    """Return the exact one-sided p value for losses being more likely than wins; ties are ignored.
 
     It is the chance of at most as many wins, if each of the wins and losses is a win with the chance 1/2.
     """

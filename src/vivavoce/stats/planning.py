@@ -41,8 +41,13 @@ def components(scores: Mapping[str, Sequence[Sequence[float]]]) -> Components:
     """
     import numpy as np
 
-    trials = [np.asarray(trial, dtype=np.float64) for one in scores.values() for trial in one if len(trial)]
-    places = [place for place, one in enumerate(scores.values()) for trial in one if len(trial)]
+    trials = [
+        np.asarray(trial, dtype=np.float64)
+        for sample_scores in scores.values()
+        for trial in sample_scores
+        if len(trial)
+    ]
+    places = [place for place, sample_scores in enumerate(scores.values()) for trial in sample_scores if len(trial)]
     if not trials:
         return Components(None, None, None)
     n_ij: NDArray[np.float64] = np.array([len(trial) for trial in trials], dtype=np.float64)
@@ -88,8 +93,8 @@ class TrialVariance:
 def trial_variance(scores: Mapping[str, Sequence[float]]) -> TrialVariance | None:
     """Return the variance between trials of each sample from its scores, None without a score.
 
-    With repeated trials it is the pooled variance within samples, and its interval is that of the mean of their
-    variances, of which none is above 1/2 (see `mean_interval`). Without, passes and failures have the variance
+        With repeated trials it is the pooled variance within samples, and its interval is that of the mean of their
+    variances, each at most 1/2 (see `mean_interval`). Without, passes and failures have the variance
     p (1 - p) for every p in the interval of their rate; other scores that of the mean of squared distances.
 
     Source: R. H. Browne, On the Use of a Pilot Sample for Sample Size Determination, Statistics in Medicine 14 (1995):
@@ -97,14 +102,14 @@ def trial_variance(scores: Mapping[str, Sequence[float]]) -> TrialVariance | Non
     """
     repeated = [trials for trials in scores.values() if len(trials) > 1]
     if repeated:
-        found = mean_interval(
+        interval = mean_interval(
             [_variance(trials) for trials in repeated],
             level=PILOT_LEVEL,
             bounds=(0.0, 0.5),
             weights=[float(len(trials) - 1) for trials in repeated],
         )
-        return found and TrialVariance(
-            min(WORST, found.low or 0.0), min(WORST, found.mean), min(WORST, found.high or WORST), repeat=True
+        return interval and TrialVariance(
+            min(WORST, interval.low or 0.0), min(WORST, interval.mean), min(WORST, interval.high or WORST), repeat=True
         )
     values = [value for trials in scores.values() for value in trials]
     rate = mean_interval(values, level=PILOT_LEVEL)
@@ -124,7 +129,7 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-MOST = 10_000_000
+MAX_SAMPLES = 10_000_000
 """Samples beyond which nobody plans."""
 UNSEEN = 1.5
 """How much more than the formula of a normal mean the sum of all differences must come to.
@@ -137,7 +142,7 @@ possible sum to the next. Measured for passes and failures; see `bench/promises.
 def spread(difference: float, within: float, trials: int) -> float:
     """Return the largest variance, between samples, of a change of the mean by `difference`.
 
-    `within` is the variance between trials of a sample, of which there are `trials` on both sides: their means differ
+    `within` is the variance between trials of a sample, with `trials` of them on both sides: their means differ
     by 2 within / trials. On top of it the samples change: at worst a share `difference` of them from one end of the
     scale to the other and the rest not at all, which is difference (1 - difference). No sample gets worse where others
     get better: where some do, it is up to 1 - difference^2.
@@ -146,10 +151,12 @@ def spread(difference: float, within: float, trials: int) -> float:
 
 
 def samples_for(difference: float, within: float, trials: int, power: float) -> int | None:
-    """Return how many samples, on both sides, show a difference at the 95% level with this power; None beyond `MOST`.
+    """Return how many samples, on both sides, show a difference at the 95% level with this power.
+
+    None means more than `MAX_SAMPLES`.
 
     It is the least n with (t(0.975) + t(power)) sqrt(spread / n) + `UNSEEN` / n at most the difference, Student's t
-    with n - 1 degrees of freedom, of which enough samples change: see `seen_by`.
+    with n - 1 degrees of freedom, where enough samples change: see `seen_by`.
 
     Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), 2.4; for evaluations E. Miller,
     Adding Error Bars to Evals, arXiv:2411.00640 (2024), section 5.
@@ -166,7 +173,7 @@ def samples_for(difference: float, within: float, trials: int, power: float) -> 
     high = 2
     while not enough(high):
         high *= 2
-        if high > MOST:
+        if high > MAX_SAMPLES:
             return None
     low = max(2, high // 2)
     while low < high:

@@ -19,7 +19,7 @@ Numbers = Sequence[float] | Floats
 Bools = Sequence[bool] | NDArray[np.bool_]
 
 
-def spearman(one: Numbers, other: Numbers) -> float | None:
+def spearman(first: Numbers, second: Numbers) -> float | None:
     """Return the correlation of the ranks of two lists, -1 to 1; None where all values of one side are equal.
 
     Source: C. Spearman, The Proof and Measurement of Association between Two Things (1904).
@@ -27,14 +27,14 @@ def spearman(one: Numbers, other: Numbers) -> float | None:
     Raises:
         ValueError: one list is longer than the other.
     """
-    return _single(spearmans(one, other, np.ones((1, len(one)))))
+    return _single(spearmans(first, second, np.ones((1, len(first)))))
 
 
-def spearmans(one: Numbers, other: Numbers, weights: Weights) -> Floats:
+def spearmans(left: Numbers, right: Numbers, weights: Weights) -> Floats:
     """Return what `spearman` does for each row of weights, NaN for None."""
-    _same_length(one, other)
+    _same_length(left, right)
     middle = (weights.sum(axis=1, keepdims=True) + 1) / 2
-    first, second = (_Order.of(side).ranks(weights) - middle for side in (one, other))
+    first, second = (_Order.of(side).ranks(weights) - middle for side in (left, right))
     return _over(
         (weights * first * second).sum(axis=1),
         np.sqrt((weights * first**2).sum(axis=1) * (weights * second**2).sum(axis=1)),
@@ -80,7 +80,7 @@ def auroc_interval(
     if len(numbers) < 2 or not _both(good, w):
         return None
     each = [np.bincount(groups, weights=w * side) for side in (good, 1 - good)]
-    sizes = [float(one.sum() ** 2 / (one**2).sum()) for one in each]
+    sizes = [float(shares.sum() ** 2 / (shares**2).sum()) for shares in each]
     seen, influence = _influence(_Order.of(values), good, w)
     pairs = sizes[0] * sizes[1]
     area = (seen * pairs + 0.5) / (pairs + 1)
@@ -118,7 +118,7 @@ def separation(
     """
     numbers: dict[Hashable, int] = {}
     groups = np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters], dtype=np.intp)
-    good, found = np.asarray(truth, dtype=np.bool_), list[float]()
+    good, areas = np.asarray(truth, dtype=np.bool_), list[float]()
     moved = np.zeros(len(numbers))
     for column in columns:
         known = ~np.isnan(column)
@@ -126,14 +126,14 @@ def separation(
         if not _both(side, w):
             continue
         area, influence = _influence(_Order.of(column[known]), side, w)
-        found.append(max(area, 1 - area))
+        areas.append(max(area, 1 - area))
         moved += (1 if area >= 0.5 else -1) * np.bincount(groups[known], weights=influence, minlength=len(numbers))
-    if not found:
+    if not areas:
         return None
-    mean = float(np.mean(found))
+    mean = float(np.mean(areas))
     if len(numbers) < 2:
         return Separation(mean, None, None)
-    error = float(np.sqrt((moved**2).sum() * len(numbers) / (len(numbers) - 1))) / len(found)
+    error = float(np.sqrt((moved**2).sum() * len(numbers) / (len(numbers) - 1))) / len(areas)
     half = error * t_quantile((1 + level) / 2, len(numbers) - 1)
     return Separation(mean, max(0.5, mean - half), min(1.0, mean + half))
 
@@ -151,7 +151,7 @@ def _both(good: Floats, w: Floats) -> bool:
 
 def _influence(order: _Order, good: Floats, w: Floats) -> tuple[float, Floats]:
     """Return the area, and how much each value moves it: by the part of the other side that it is right about."""
-    hits, misses = (order.grouped((w * side)[np.newaxis])[0] for side in (good, 1 - good))
+    hits, misses = (order.sum_weights((w * side)[np.newaxis])[0] for side in (good, 1 - good))
     below = (np.cumsum(misses) - misses / 2) / misses.sum()
     above = 1 - (np.cumsum(hits) - hits / 2) / hits.sum()
     right = above[order.group]
@@ -176,15 +176,15 @@ class _Order:
 
     @classmethod
     def of(cls, values: Numbers) -> _Order:
-        given = np.asarray(values, dtype=np.float64)
-        places = np.argsort(given, kind="stable")
-        ordered = given[places]
-        fresh = np.concatenate([np.ones(min(1, len(given)), dtype=np.bool_), ordered[1:] != ordered[:-1]])
-        group = np.empty(len(given), dtype=np.intp)
+        array = np.asarray(values, dtype=np.float64)
+        places = np.argsort(array, kind="stable")
+        ordered = array[places]
+        fresh = np.concatenate([np.ones(min(1, len(array)), dtype=np.bool_), ordered[1:] != ordered[:-1]])
+        group = np.empty(len(array), dtype=np.intp)
         group[places] = np.cumsum(fresh) - 1
         return cls(places, np.flatnonzero(fresh), group)
 
-    def grouped(self, weights: Weights) -> Floats:
+    def sum_weights(self, weights: Weights) -> Floats:
         """Return the weight of each group of equal values, lowest first."""
         if not len(self.starts):
             return np.zeros((len(weights), 0))
@@ -192,7 +192,7 @@ class _Order:
 
     def ranks(self, weights: Weights) -> Floats:
         """Return the mean rank of each value, where it stands as often as its weight says."""
-        each = self.grouped(weights)
+        each = self.sum_weights(weights)
         return (np.cumsum(each, axis=1) - (each - 1) / 2)[:, self.group]
 
 
@@ -200,12 +200,12 @@ def _over(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
 
 
-def _single(found: Floats) -> float | None:
-    return None if np.isnan(found[0]) else float(found[0])
+def _single(results: Floats) -> float | None:
+    return None if np.isnan(results[0]) else float(results[0])
 
 
 def _same_length(
-    one: Sequence[object] | Floats | NDArray[np.bool_], other: Sequence[object] | Floats | NDArray[np.bool_]
+    first: Sequence[object] | Floats | NDArray[np.bool_], second: Sequence[object] | Floats | NDArray[np.bool_]
 ) -> None:
-    if len(one) != len(other):
-        raise ValueError(f"both lists need the same length, got {len(one)} and {len(other)}")
+    if len(first) != len(second):
+        raise ValueError(f"both lists need the same length, got {len(first)} and {len(second)}")

@@ -60,8 +60,8 @@ def ratings_at(labels: object, path: str) -> Ratings | None:
     if value is None or value == []:
         return None
     several = cast("list[Any]", value if isinstance(value, list) else [value])
-    boolean = all(isinstance(one, bool) for one in several)
-    if not boolean and not all(_is_number(one) for one in several):
+    boolean = all(isinstance(rating, bool) for rating in several)
+    if not boolean and not all(_is_number(rating) for rating in several):
         raise ValueError(f"labels.{path} is {value!r:.80}; a label is a number, true or false, or a list of these")
     return Ratings(tuple(map(float, several)), boolean)
 
@@ -83,7 +83,7 @@ def counts_of(ratings: Sequence[Sequence[Hashable]], categories: Sequence[Hashab
         ValueError: a rating is not a category.
     """
     return np.array(
-        [[list(unit).count(category) for category in categories] for unit in _known(ratings, categories)]
+        [[list(unit).count(category) for category in categories] for unit in _check_categories(ratings, categories)]
     ).reshape(-1, len(categories))
 
 
@@ -119,14 +119,16 @@ def krippendorff_interval(
     by_unit = _coincidences(counts)
 
     def alphas(weights: Weights) -> Matrix:
-        found = [_alpha(one, level) for one in np.tensordot(weights, by_unit, axes=1)]
-        return np.array([np.nan if one is None else one for one in found])
+        results = [_alpha(table, level) for table in np.tensordot(weights, by_unit, axes=1)]
+        return np.array([np.nan if alpha is None else alpha for alpha in results])
 
     return bootstrap(alphas, clusters)
 
 
-def _known(ratings: Sequence[Sequence[Hashable]], categories: Sequence[Hashable]) -> Sequence[Sequence[Hashable]]:
-    unknown = {one for unit in ratings for one in unit} - set(categories)
+def _check_categories(
+    ratings: Sequence[Sequence[Hashable]], categories: Sequence[Hashable]
+) -> Sequence[Sequence[Hashable]]:
+    unknown = {rating for unit in ratings for rating in unit} - set(categories)
     if unknown:
         raise ValueError(f"not a category: {', '.join(sorted(map(repr, unknown)))}")
     return ratings
@@ -159,14 +161,14 @@ def _distances(totals: Matrix, level: Level) -> Matrix:
 Bools = Sequence[bool] | NDArray[np.bool_]
 
 
-def kappa(one: Bools, other: Bools, weights: Sequence[float] | None = None) -> float | None:
-    """Return the agreement of pairs beyond chance; None where `other`, the labels, is not of both kinds.
+def kappa(judged: Bools, labels: Bools, weights: Sequence[float] | None = None) -> float | None:
+    """Return the agreement of pairs beyond chance; None where the labels are not of both kinds.
 
     For labels of one kind it would be 0, whatever the other side says.
 
     Source: J. Cohen, A Coefficient of Agreement for Nominal Scales (1960).
     """
-    first, second, w = _arrays(one, other, weights)
+    first, second, w = _arrays(judged, labels, weights)
     chance = _by_chance(first, second, w)
     if chance is None:
         return None
@@ -175,14 +177,18 @@ def kappa(one: Bools, other: Bools, weights: Sequence[float] | None = None) -> f
 
 
 def kappa_interval(
-    one: Bools, other: Bools, clusters: Sequence[Hashable], weights: Sequence[float] | None = None, level: float = 0.95
+    judged: Bools,
+    labels: Bools,
+    clusters: Sequence[Hashable],
+    weights: Sequence[float] | None = None,
+    level: float = 0.95,
 ) -> tuple[float, float] | None:
     """Return the two-sided interval of `kappa`, None where there is no kappa; `clusters` names the sample of each pair.
 
     It is that of `Agreement.kappa_interval`: agreement by chance is taken as it is, and the observed one has Wilson's
     interval for as many independent pairs as they are worth, given their clusters and weights (see `table_of`).
     """
-    first, second, w = _arrays(one, other, weights)
+    first, second, w = _arrays(judged, labels, weights)
     chance = _by_chance(first, second, w)
     if chance is None:
         return None
@@ -192,8 +198,8 @@ def kappa_interval(
     return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
 
 
-def _arrays(one: Bools, other: Bools, weights: Sequence[float] | None) -> tuple[Floats, Floats, Floats]:
-    first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+def _arrays(judged: Bools, labels: Bools, weights: Sequence[float] | None) -> tuple[Floats, Floats, Floats]:
+    first, second = np.asarray(judged, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     return first, second, np.ones(len(first)) if weights is None else np.asarray(weights, dtype=np.float64)
 
 

@@ -18,7 +18,7 @@ BOOTSTRAP_DRAWS = 2000
 BOOTSTRAP_SEED = 20_040_229
 """Equal data have equal intervals."""
 
-_AT_ONCE = 4_000_000
+_MAX_WEIGHTS = 4_000_000
 """Weights that are held at a time, 8 bytes each."""
 
 
@@ -44,16 +44,16 @@ def bootstrap(
         return None
     random = np.random.default_rng(seed)
     values = np.concatenate([figure(times[:, of]) for times in _times(random, len(numbers), draws, len(of))])
-    found = values[~np.isnan(values)]
-    if len(found) < draws / 2 or found.min() == found.max():
+    estimates = values[~np.isnan(values)]
+    if len(estimates) < draws / 2 or estimates.min() == estimates.max():
         return None
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(estimates, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def _times(random: np.random.Generator, samples: int, draws: int, values: int) -> Generator[Weights]:
     """Yield how often each sample is drawn, some draws at a time."""
-    some = max(1, _AT_ONCE // values)
+    some = max(1, _MAX_WEIGHTS // values)
     for start in range(0, draws, some):
         rows = [random.integers(0, samples, samples) for _ in range(min(some, draws - start))]
         yield np.array([np.bincount(row, minlength=samples) for row in rows], dtype=np.float64)
@@ -89,7 +89,7 @@ def sign_flip_p_value(differences: Sequence[float]) -> float:
     limit = int(units.sum()) + len(units)  # each difference may be rounded by half a unit
     sizes, counts = np.unique(np.abs(units[units != 0]), return_counts=True)
     exact = _exact(sizes, counts, limit)
-    return _drawn(np.abs(units).astype(np.float64), limit) if exact is None else exact
+    return _sample_tail(np.abs(units).astype(np.float64), limit) if exact is None else exact
 
 
 def _exact(sizes: NDArray[np.int64], counts: NDArray[np.intp], limit: int) -> float | None:
@@ -114,7 +114,7 @@ def _half_binomial(count: int) -> NDArray[np.float64]:
     return np.exp(ways[-1] - ways - ways[::-1] - count * np.log(2))
 
 
-def _drawn(sizes: NDArray[np.float64], limit: int) -> float:
+def _sample_tail(sizes: NDArray[np.float64], limit: int) -> float:
     """Return the share of random signs, and of those that were seen, with a sum up to a limit.
 
     Sums of single precision count as this low if rounding may have raised them.
@@ -174,13 +174,13 @@ class Exchange:
             [self.inside.get(residual, 0) + self.outside.get(residual, 0) for residual in residuals], dtype=np.int64
         )
         values = np.array(residuals, dtype=np.float64)
-        chosen = np.array([self.inside.get(residual, 0) for residual in residuals], dtype=np.int64)
-        number = int(chosen.sum())
+        sample = np.array([self.inside.get(residual, 0) for residual in residuals], dtype=np.int64)
+        number = int(sample.sum())
         if len(residuals) == 2 and not self.strata:
-            return _hypergeometric(int(chosen[1]), number, int(counts[1]), int(counts.sum()))
+            return _hypergeometric(int(sample[1]), number, int(counts[1]), int(counts.sum()))
         center = float(values @ counts) * number / max(1, int(counts.sum()))
         center += sum(times * inside * sum(cells) / len(cells) for (cells, inside), times in self.strata.items())
-        observed = float(values @ chosen) + sum(
+        observed = float(values @ sample) + sum(
             times * sum(cells[:inside]) for (cells, inside), times in self.strata.items()
         )
         distance = abs(observed - center)
@@ -191,8 +191,8 @@ class Exchange:
             if number and counts.sum() > number:
                 sums += random.multivariate_hypergeometric(counts, number, size=size, method="marginals") @ values
             else:
-                sums += float(values @ chosen)
-            for stratum, times in self._merged():
+                sums += float(values @ sample)
+            for stratum, times in self._merge_strata():
                 sums += _stratum_sums(random, stratum, times, size)
             farther += int((np.abs(sums - center) >= distance - _CLOSE * max(1.0, distance)).sum())
             draws += size
@@ -200,7 +200,7 @@ class Exchange:
                 break
         return (farther + 1) / (draws + 1)
 
-    def _merged(self) -> Iterator[tuple[Stratum, int]]:
+    def _merge_strata(self) -> Iterator[tuple[Stratum, int]]:
         """Yield strata with the same cells once, whichever of them are inside."""
         merged: dict[Stratum, int] = {}
         for (cells, inside), times in self.strata.items():
@@ -238,8 +238,8 @@ def p_values(means: Floats, is_inside: Bools) -> list[float]:
             rows = min(some, size - start)
             masks = np.zeros((rows, units))
             if number:
-                chosen = np.argpartition(random.random((rows, units)), number - 1, axis=1)[:, :number]
-                np.put_along_axis(masks, chosen, 1.0, axis=1)
+                columns_inside = np.argpartition(random.random((rows, units)), number - 1, axis=1)[:, :number]
+                np.put_along_axis(masks, columns_inside, 1.0, axis=1)
             farther[open_] += (here.distance(masks) >= limit).sum(axis=0)
             draws[open_] += rows
         open_ &= (farther + 1) / (draws + 1) <= enough
@@ -305,7 +305,7 @@ def _stratum_sums(random: np.random.Generator, stratum: Stratum, times: int, siz
     """Return sums of the inside residuals of some strata alike, in `size` random exchanges of their cells."""
     cells, inside = stratum
     if comb(len(cells), inside) <= _MAX_CHOICES:
-        sums = [sum(chosen) for chosen in combinations(cells, inside)]
+        sums = [sum(cell_values) for cell_values in combinations(cells, inside)]
     else:
         array = np.array(cells)
         sums = [float(random.permutation(array)[:inside].sum()) for _ in range(_MAX_CHOICES)]

@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from vivavoce.stats.intervals import effective_size, score_limits
 
-FEWEST = 2
+MIN_PER_STRATUM = 2
 """Drawn from each stratum at least: one says nothing of how its values differ."""
 SAME_FOR_ALL = 0.25
 """The part of the probability that is the same for all, so that no weight is above four times the mean."""
 
 
 def allocation(sizes: Sequence[int], size: int) -> list[int]:
-    """Return how many of `size` to draw from strata of these sizes: in proportion, and at least `FEWEST` of each.
+    """Return how many of `size` to draw from strata: in proportion to their sizes, and at least `MIN_PER_STRATUM` each.
 
     A stratum with fewer is drawn whole. There have to be as many in all as are to be drawn, and enough to draw for the
     least of each stratum.
@@ -32,20 +32,22 @@ def allocation(sizes: Sequence[int], size: int) -> list[int]:
     Raises:
         ValueError: there are fewer, or so few are to be drawn that a stratum would have too few.
     """
-    fewest = FEWEST if len(sizes) > 1 else 1
-    least = [min(fewest, one) for one in sizes]
+    fewest = MIN_PER_STRATUM if len(sizes) > 1 else 1
+    least = [min(fewest, stratum_size) for stratum_size in sizes]
     whole = sum(sizes)
     if not sum(least) <= size <= whole:
         raise ValueError(f"between {sum(least)} and {whole} can be drawn, not {size}")
-    wanted = [size * one / whole for one in sizes]
-    found = [min(one, max(few, int(share))) for one, few, share in zip(sizes, least, wanted, strict=True)]
+    shares = [size * stratum_size / whole for stratum_size in sizes]
+    numbers = [
+        min(stratum_size, max(few, int(share))) for stratum_size, few, share in zip(sizes, least, shares, strict=True)
+    ]
     places = range(len(sizes))
-    while (left := size - sum(found)) != 0:
+    while (left := size - sum(numbers)) != 0:
         step = 1 if left > 0 else -1
-        open_ = [at for at in places if (found[at] < sizes[at] if step > 0 else found[at] > least[at])]
-        first = max(open_, key=lambda at: step * (wanted[at] - found[at]))
-        found[first] += step
-    return found
+        open_ = [at for at in places if (numbers[at] < sizes[at] if step > 0 else numbers[at] > least[at])]
+        first = max(open_, key=lambda at: step * (shares[at] - numbers[at]))
+        numbers[first] += step
+    return numbers
 
 
 def with_floor(values: ArrayLike) -> Floats:
@@ -56,12 +58,12 @@ def with_floor(values: ArrayLike) -> Floats:
     Source: T. Hesterberg, Weighted Average Importance Sampling and Defensive Mixture Distributions, Technometrics 37
     (1995).
     """
-    found = np.array(values, dtype=np.float64)
-    known = ~np.isnan(found)
-    mean = float(found[known].mean()) if known.any() else 0.0
-    found = found / mean if mean > 0 else np.ones(len(found))
-    found[~known] = 1.0
-    return SAME_FOR_ALL + (1 - SAME_FOR_ALL) * found
+    weights = np.array(values, dtype=np.float64)
+    known = ~np.isnan(weights)
+    mean = float(weights[known].mean()) if known.any() else 0.0
+    weights = weights / mean if mean > 0 else np.ones(len(weights))
+    weights[~known] = 1.0
+    return SAME_FOR_ALL + (1 - SAME_FOR_ALL) * weights
 
 
 def inclusion(weights: ArrayLike, size: int) -> Floats:
@@ -92,8 +94,8 @@ def systematic(chances: Floats, random: np.random.RandomState) -> Places:
         return np.sort(order[:size])
     reached = np.cumsum(chances[order])
     reached[-1] = size
-    found = np.searchsorted(reached, start + np.arange(size), side="right")
-    return np.sort(order[found])
+    ranks = np.searchsorted(reached, start + np.arange(size), side="right")
+    return np.sort(order[ranks])
 
 
 Floats = NDArray[np.float64]
@@ -108,7 +110,7 @@ class Design:
     """How many there are in each stratum, and how many of them were drawn."""
 
     sizes: Sequence[int]
-    drawn: Sequence[int]
+    sample_sizes: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def population_mean(
     The weight of a value is 1 / its probability, scaled so that the weights of a stratum add up to its size (Hájek).
     The variance is Deville's for fixed sizes with unequal probabilities, summed over strata, of residuals from the
     mean. With equal probabilities these are the stratified mean and its variance with finite population correction.
-    Strata of which fewer than two are known are taken together.
+    Strata with fewer than two known values are taken together.
 
     The interval is that of every mean (see `score_limits`), for this variance and with Student's quantile, over the
     part of the population that was not drawn for certain.
@@ -185,26 +187,26 @@ def population_mean(
     return PopulationMean(low + mean * (high - low), below, above, len(y), worth)
 
 
-def drawn_for_half_width(drawn: int, population: int, rate: float, level: float = 0.95) -> int:
-    """Return how many of a population have to be drawn for an interval half as wide as that of this many `drawn`.
+def size_for_half_width(size: int, population: int, rate: float, level: float = 0.95) -> int:
+    """Return how many of a population have to be drawn for an interval half as wide as that of `size` of them.
 
     It is the least number whose interval, at the same rate of passing and for draws at random, has half the width. Near
-    50% that is about four times as many, near 0% and 100% about twice: there the width goes with 1 / drawn.
+    50% that is about four times as many, near 0% and 100% about twice: there the width goes with 1 / size.
     """
-    goal = _width(drawn, population, rate, level) / 2
-    low, high = min(drawn, population), population
+    goal = _width(size, population, rate, level) / 2
+    low, high = min(size, population), population
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if _width(middle, population, rate, level) <= goal else (middle + 1, high)
     return low
 
 
-def _width(drawn: int, population: int, rate: float, level: float) -> float:
+def _width(size: int, population: int, rate: float, level: float) -> float:
     """Return the width of the interval of a rate, of this many draws at random from a population."""
-    if drawn >= population:
+    if size >= population:
         return 0.0
-    freedom, open_part = max(1, drawn - 1), 1 - drawn / population
-    share, variance = open_part / drawn, open_part * rate * (1 - rate) / freedom
+    freedom, open_part = max(1, size - 1), 1 - size / population
+    share, variance = open_part / size, open_part * rate * (1 - rate) / freedom
     low, high = score_limits(rate, variance, share, share, level, freedom)
     return high - low
 
@@ -226,17 +228,20 @@ class _Known:
     @classmethod
     def of(cls, inside: Units, outside: Units, design: Design) -> _Known:
         """Return it, with small strata taken together."""
-        strata = np.concatenate([np.asarray(one.strata, dtype=np.intp) for one in (inside, outside)])
-        chances = np.concatenate([np.asarray(one.chances, dtype=np.float64) for one in (inside, outside)])
-        sizes, drawn = np.asarray(design.sizes, dtype=np.float64), np.asarray(design.drawn, dtype=np.float64)
-        groups = _together(np.bincount(strata, minlength=len(sizes)), sizes, drawn)
+        strata = np.concatenate([np.asarray(group.strata, dtype=np.intp) for group in (inside, outside)])
+        chances = np.concatenate([np.asarray(group.chances, dtype=np.float64) for group in (inside, outside)])
+        sizes, sample_sizes = (
+            np.asarray(design.sizes, dtype=np.float64),
+            np.asarray(design.sample_sizes, dtype=np.float64),
+        )
+        groups = _together(np.bincount(strata, minlength=len(sizes)), sizes, sample_sizes)
         strata = groups[strata]
         counts = np.bincount(strata, minlength=len(sizes))
         sizes = np.bincount(groups, weights=sizes, minlength=len(sizes))
-        drawn = np.bincount(groups, weights=drawn, minlength=len(sizes))
+        sample_sizes = np.bincount(groups, weights=sample_sizes, minlength=len(sizes))
         raw = np.bincount(strata, weights=1 / chances, minlength=len(sizes))
         weights = (sizes[strata] / raw[strata]) / chances
-        unsure = np.clip(1 - chances * (counts[strata] / drawn[strata]), 0.0, 1.0)
+        unsure = np.clip(1 - chances * (counts[strata] / sample_sizes[strata]), 0.0, 1.0)
         open_ = np.bincount(strata, weights=unsure > _ROUNDING, minlength=len(sizes))
         freedom = int(open_.sum()) - int((open_ > 0).sum())
         return cls(strata, weights, unsure, freedom)
@@ -257,10 +262,10 @@ class _Known:
         return float(np.divide(squares, lost, out=np.zeros(count), where=lost > _ROUNDING).sum())
 
 
-def _together(counts: NDArray[np.intp], sizes: Floats, drawn: Floats) -> Places:
+def _together(counts: NDArray[np.intp], sizes: Floats, sample_sizes: Floats) -> Places:
     """Return for each stratum the one that it is counted with, so that at least two are known of each or all are."""
     groups = np.arange(len(sizes))
-    alone = (counts < 2) & (counts < sizes) & (drawn > 0)
+    alone = (counts < 2) & (counts < sizes) & (sample_sizes > 0)
     if not alone.any() or len(sizes) < 2:
         return groups
     others = np.flatnonzero(~alone & (counts > 0))

@@ -55,7 +55,7 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TurningPoint:
     """What the continuations show: `turn` counts from 1 and is the one at which the odds fell, None where none is.
 
     `seldom` says that the conversation goes wrong from its beginning. With neither, nothing is known yet.
@@ -112,7 +112,7 @@ def fell(before: Tried, after: Tried, level: float = LEVEL) -> bool:
     return _log_mixture(*before) + _log_mixture(*after) - same >= -math.log(1 - level)
 
 
-def fall(places: Sequence[Tried], level: float = LEVEL) -> Found:
+def fall(places: Sequence[Tried], level: float = LEVEL) -> TurningPoint:
     """Return what the continuations show so far.
 
     A turn is named when it is the one with a probability of `SURE`, see `turn_probabilities`, and the odds before and
@@ -125,12 +125,12 @@ def fall(places: Sequence[Tried], level: float = LEVEL) -> Found:
     if not places:
         raise ValueError("a conversation without turns cannot be continued")
     if share_limits(*places[0], level).high < SELDOM:
-        return Found(seldom=True)
+        return TurningPoint(seldom=True)
     chances = turn_probabilities(places)
     turn = int(chances.argmax()) + 1
     if chances[turn - 1] < SURE or not _differs(places, turn, level):
-        return Found()
-    return Found(turn)
+        return TurningPoint()
+    return TurningPoint(turn)
 
 
 def next_place(places: Sequence[Tried], level: float = LEVEL) -> int | None:
@@ -145,7 +145,7 @@ def next_place(places: Sequence[Tried], level: float = LEVEL) -> int | None:
     """
     if fall(places, level).known:
         return None
-    if not any(one.passed for one in places):
+    if not any(place.passed for place in places):
         return 0
     chances = turn_probabilities(places)
     turn = int(chances.argmax()) + 1
@@ -172,8 +172,8 @@ def fixed_trials(places: Sequence[Tried], turn: int, level: float = LEVEL) -> in
     """
     before, after = _together(places[:turn]), _together(places[turn:])
     for some in range(1, 10_000 // len(places) + 1):
-        shown = [Tried(round((before if place < turn else after) * some), some) for place in range(len(places))]
-        if fall(shown, level).turn == turn:
+        simulated = [Tried(round((before if place < turn else after) * some), some) for place in range(len(places))]
+        if fall(simulated, level).turn == turn:
             return some * len(places)
     return None
 
@@ -192,7 +192,7 @@ def _differs(places: Sequence[Tried], turn: int, level: float) -> bool:
 
 
 def _telling(places: Sequence[Tried], chances: Floats) -> int:
-    """Return the place of which one more trial leaves the least entropy, on average over how it may end."""
+    """Return the place where one more trial leaves the least entropy, on average over how it may end."""
     passed, tried = _arrays(places)
     one_more = np.eye(len(places))
     succeeds = _entropy(_log_turns(passed + one_more, (tried - passed)[None, :].repeat(len(places), 0)))

@@ -43,15 +43,17 @@ class Group:
     clusters: Sequence[Hashable]
 
 
-def mean_difference(one: Group, other: Group, level: float = 0.95, bounds: Bounds = UNBOUNDED) -> MeanDifference | None:
-    """Return how much higher the mean of `one` is than that of `other`, None where a group is empty.
+def mean_difference(
+    first: Group, second: Group, level: float = 0.95, bounds: Bounds = UNBOUNDED
+) -> MeanDifference | None:
+    """Return how much higher the mean of `first` is than that of `second`, None where a group is empty.
 
     `bounds` is the range that the values can take. See `mean_differences`.
     """
-    values = np.array([*one.values, *other.values], dtype=np.float64)[:, None]
-    is_one = np.arange(len(values)) < len(one.values)
-    (found,) = mean_differences(values, [*one.clusters, *other.clusters], is_one, [bounds], level)
-    return found
+    values = np.array([*first.values, *second.values], dtype=np.float64)[:, None]
+    is_one = np.arange(len(values)) < len(first.values)
+    (difference,) = mean_differences(values, [*first.clusters, *second.clusters], is_one, [bounds], level)
+    return difference
 
 
 def mean_differences(
@@ -80,30 +82,30 @@ def mean_differences(
     sums, counts = (_by_unit(each, units, len(of_one)) for each in (np.nan_to_num(values), ~np.isnan(values)))
     with np.errstate(invalid="ignore"):  # a unit without a value of a column
         p_of_all = p_values(sums / counts, of_one)
-    found: list[MeanDifference | None] = []
+    differences: list[MeanDifference | None] = []
     for column, (p_value, limits) in enumerate(zip(p_of_all, bounds, strict=True)):
         known = ~np.isnan(values[:, column])
         sides = [known & is_one, known & ~is_one]
         if not all(side.any() for side in sides):
-            found.append(None)
+            differences.append(None)
             continue
         means = [float(values[side, column].mean()) for side in sides]
         difference = means[0] - means[1]
         few = min(len(np.unique(units[side])) for side in sides) < 2
         if few:
-            found.append(MeanDifference(difference, None, None, None))
+            differences.append(MeanDifference(difference, None, None, None))
             continue
         ends = (
-            _pooled(sums[:, column], counts[:, column], of_one, level)
+            _t_interval(sums[:, column], counts[:, column], of_one, level)
             if math.isinf(limits[0]) or math.isinf(limits[1])
-            else _scored([(values[side, column], units[side]) for side in sides], level, limits)
+            else _score_interval([(values[side, column], units[side]) for side in sides], level, limits)
         )
         if ends is None:
-            found.append(MeanDifference(difference, None, None, p_value))
+            differences.append(MeanDifference(difference, None, None, p_value))
             continue
         low, high = agreeing(difference - ends[0], difference + ends[1], p_value, level)
-        found.append(MeanDifference(difference, low, high, p_value))
-    return found
+        differences.append(MeanDifference(difference, low, high, p_value))
+    return differences
 
 
 def _units(clusters: Sequence[Hashable], is_one: Bools) -> tuple[NDArray[np.intp], Bools]:
@@ -119,18 +121,18 @@ def _by_unit(values: Floats | Bools, units: NDArray[np.intp], number: int) -> Fl
     return np.array(columns, dtype=np.float64).T
 
 
-def _scored(
+def _score_interval(
     sides: Sequence[tuple[Floats, NDArray[np.intp]]], level: float, bounds: Bounds
 ) -> tuple[float, float] | None:
     """Return how far the ends of the interval are below and above the difference, for values with bounds."""
-    one, other = (mean_interval(side.tolist(), units.tolist(), level, bounds) for side, units in sides)
-    if one is None or other is None or None in (one.low, one.high, other.low, other.high):
+    first, second = (mean_interval(side.tolist(), units.tolist(), level, bounds) for side, units in sides)
+    if first is None or second is None or None in (first.low, first.high, second.low, second.high):
         return None
-    below, above = ((each.mean - (each.low or 0.0), (each.high or 0.0) - each.mean) for each in (one, other))
+    below, above = ((each.mean - (each.low or 0.0), (each.high or 0.0) - each.mean) for each in (first, second))
     return math.hypot(below[0], above[1]), math.hypot(below[1], above[0])
 
 
-def _pooled(sums: Floats, counts: Floats, of_one: Bools, level: float) -> tuple[float, float] | None:
+def _t_interval(sums: Floats, counts: Floats, of_one: Bools, level: float) -> tuple[float, float] | None:
     """Return how far the ends of the interval are below and above the difference, for values without bounds."""
     spreads: list[tuple[float, int]] = []
     largest = 0.0

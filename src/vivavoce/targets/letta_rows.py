@@ -134,7 +134,7 @@ def _content(content: Any, index: int, loss: Loss) -> str | list[Row]:
     found: list[Row] = []
     for part in map(fields_in, cast("list[Any]", content)):
         if (ours := letta_part(part)) is None:
-            loss.dropped(f"a part of the type {part.get('type')!r}"[:80], index)
+            loss.add_dropped(f"a part of the type {part.get('type')!r}"[:80], index)
         else:
             found.append(ours)
     return text_of(found) if all(part["type"] == "text" for part in found) else found
@@ -192,7 +192,7 @@ def _calls(row: Row, index: int, loss: Loss) -> list[Row]:
     listed = cast("list[Any]", made if isinstance(made, list) else [made])
     calls = [call for call in map(_call, map(fields_in, listed)) if call is not None]
     if len(calls) < len(listed):
-        loss.dropped("a call without a name", index, len(listed) - len(calls))
+        loss.add_dropped("a call without a name", index, len(listed) - len(calls))
     return calls
 
 

@@ -31,24 +31,31 @@ GOOD = [*[True] * 40, *[False] * 4, *[True] * 4, *[False] * 12]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Any:
-    """A store with a run of a hundred conversations, of which the judge passes 70."""
+    """A store with a run of a hundred conversations; the judge passes 70 of them."""
     with Store.open(str(tmp_path / "kept.db")) as store:
         verdicts = [*PASSED, *[True] * 26, *[False] * 14]
-        held = [
+        outcomes = [
             outcome(f"s{n:02}", grades={"goal": Score(value=float(verdict), confidence=0.9)}, position=n)
             for n, verdict in enumerate(verdicts)
         ]
-        keep(store, held, fingerprints={"goal": "f1"})
+        keep(store, outcomes, fingerprints={"goal": "f1"})
         yield store
 
 
-def label(store: Store, number: int, *, good: bool, drawn: float | None = 1.0, **more: Any) -> None:
-    said = {"sample_id": f"s{number:02}", "target": "bot", "trial": 0, "grader": "goal", "author": "Ida", "blind": True}
-    told = {"verdict": "pass" if good else "fail", "created_at": 1.0, "drawn": drawn}
-    store.labels.set("run-1", Label.model_validate({**said, **told, **more}))
+def label(store: Store, number: int, *, good: bool, probability: float | None = 1.0, **more: Any) -> None:
+    key_fields = {
+        "sample_id": f"s{number:02}",
+        "target": "bot",
+        "trial": 0,
+        "grader": "goal",
+        "author": "Ida",
+        "blind": True,
+    }
+    label_fields = {"verdict": "pass" if good else "fail", "created_at": 1.0, "drawn": probability}
+    store.labels.set("run-1", Label.model_validate({**key_fields, **label_fields, **more}))
 
 
-def labelled(store: Store, **more: Any) -> None:
+def add_labels(store: Store, **more: Any) -> None:
     for number, good in enumerate(GOOD):
         label(store, number, good=good, **more)
 
@@ -59,11 +66,16 @@ def report(store: Store, **more: Any) -> CalibrationReport:
 
 
 def test_the_figures_are_those_of_the_table(store: Store) -> None:
-    labelled(store)
-    found = report(store)
-    assert (found.both_pass, found.too_strict, found.too_lenient, found.both_fail) == (40, 4, 4, 12)
-    assert (found.labels, found.drawn, found.not_blind) == (60, 60, 0)
-    figures = {figure.name: figure for figure in found.figures}
+    add_labels(store)
+    shown_report = report(store)
+    assert (shown_report.both_pass, shown_report.too_strict, shown_report.too_lenient, shown_report.both_fail) == (
+        40,
+        4,
+        4,
+        12,
+    )
+    assert (shown_report.labels, shown_report.drawn, shown_report.not_blind) == (60, 60, 0)
+    figures = {figure.name: figure for figure in shown_report.figures}
     sensitivity, specificity = figures["sensitivity"], figures["specificity"]
     assert (sensitivity.n, sensitivity.value) == (44, 40 / 44)
     assert (sensitivity.low, sensitivity.high) == pytest.approx(wilson(40, 44))
@@ -74,19 +86,26 @@ def test_the_figures_are_those_of_the_table(store: Store) -> None:
     assert (figures["kappa"].low, figures["kappa"].high) == pytest.approx(table.kappa_interval())
     assert figures["accuracy"].value == pytest.approx(52 / 60)
     assert figures["brier"].value == pytest.approx((52 * 0.01 + 8 * 0.81) / 60)
-    (shown,) = found.bins
-    assert (shown.low_end, shown.high_end, shown.n, shown.said) == (0.9, 1.0, 60, pytest.approx(0.9))
-    assert shown.right == pytest.approx(52 / 60)
+    (confidence_bin,) = shown_report.bins
+    assert (confidence_bin.low_end, confidence_bin.high_end, confidence_bin.n, confidence_bin.said) == (
+        0.9,
+        1.0,
+        60,
+        pytest.approx(0.9),
+    )
+    assert confidence_bin.right == pytest.approx(52 / 60)
 
 
 def test_rates_are_corrected_and_labels_counted(store: Store) -> None:
-    labelled(store)
-    found = report(store)
-    (rate,) = found.rates
+    add_labels(store)
+    shown_report = report(store)
+    (rate,) = shown_report.rates
     assert (rate.rate.raw, rate.rate.method, rate.rate.labels) == (0.7, "prediction_powered", 60)
-    assert "70.0% pass by the judge, 71.2% corrected [59.9%, 80.4%] by 60 labels of this run" in next(closing(found))
-    assert found.needed.labels is None
-    assert "labelling all 40 others would not be enough; it is " in needed_line(found)
+    assert "70.0% pass by the judge, 71.2% corrected [59.9%, 80.4%] by 60 labels of this run" in next(
+        closing(shown_report)
+    )
+    assert shown_report.needed.labels is None
+    assert "labelling all 40 others would not be enough; it is " in needed_line(shown_report)
     wide = report(store, width=0.25)
     assert wide.needed.labels == 0
     assert needed_line(wide).startswith(
@@ -95,19 +114,22 @@ def test_rates_are_corrected_and_labels_counted(store: Store) -> None:
 
 
 def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
-    labelled(store)
+    add_labels(store)
     before = report(store)
     for number in range(60, 70):
-        label(store, number, good=False, drawn=None)
-    found = report(store)
-    assert (found.labels, found.drawn) == (70, 60)
-    assert (found.figures, found.rates) == (before.figures, [one.model_copy() for one in found.rates])
-    assert found.rates[0].rate.value == before.rates[0].rate.value
-    assert "10 labels of conversations that were not randomly sampled: not in any figure" in found.notes
+        label(store, number, good=False, probability=None)
+    shown_report = report(store)
+    assert (shown_report.labels, shown_report.drawn) == (70, 60)
+    assert (shown_report.figures, shown_report.rates) == (
+        before.figures,
+        [rate.model_copy() for rate in shown_report.rates],
+    )
+    assert shown_report.rates[0].rate.value == before.rates[0].rate.value
+    assert "10 labels of conversations that were not randomly sampled: not in any figure" in shown_report.notes
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "said"),
+    ("verdicts", "note"),
     [
         ([], "no corrected rate: no conversation has a label"),
         ([True] * 3, "people pass every sampled conversation"),
@@ -116,35 +138,38 @@ def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
         ([True, False, True], "the judge passes everything: its pass rate has no information"),
     ],
 )
-def test_what_cannot_be_said_is_said(store: Store, verdicts: list[bool], said: str) -> None:
+def test_what_cannot_be_said_is_said(store: Store, verdicts: list[bool], note: str) -> None:
     for number, good in enumerate(verdicts):
         label(store, number, good=good)
-    assert any(said in line for line in report(store).notes)
+    assert any(note in line for line in report(store).notes)
     assert list(terminal_lines(report(store)))
     assert list(markdown_lines(report(store)))
 
 
 def test_people_who_differ_are_left_out_until_somebody_decides(store: Store) -> None:
-    labelled(store)
+    add_labels(store)
     label(store, 0, good=False, author="Olu")
-    found = report(store)
-    assert found.drawn == 59
-    assert "1 conversation on which people are evenly split: not in any figure, so the figures are" in found.notes[0]
-    assert found.people is not None
-    assert found.people.n == 1
+    shown_report = report(store)
+    assert shown_report.drawn == 59
+    assert (
+        "1 conversation on which people are evenly split: not in any figure, so the figures are"
+        in shown_report.notes[0]
+    )
+    assert shown_report.people is not None
+    assert shown_report.people.n == 1
 
 
 def test_labels_in_sight_of_the_answer_are_told(store: Store) -> None:
-    labelled(store, blind=False)
+    add_labels(store, blind=False)
     assert any("60 drawn labels made while the judge's answer was visible" in line for line in report(store).notes)
 
 
 def test_a_label_for_every_conversation_was_not_chosen(store: Store) -> None:
     for number in range(100):
-        label(store, number, good=number % 3 > 0, drawn=None)
-    found = report(store)
-    assert (found.labels, found.drawn) == (100, 100)
-    assert found.rates[0].rate.value == pytest.approx(66 / 100)
+        label(store, number, good=number % 3 > 0, probability=None)
+    shown_report = report(store)
+    assert (shown_report.labels, shown_report.drawn) == (100, 100)
+    assert shown_report.rates[0].rate.value == pytest.approx(66 / 100)
 
 
 def test_several_trials_of_a_sample_are_worth_less() -> None:
@@ -154,7 +179,7 @@ def test_several_trials_of_a_sample_are_worth_less() -> None:
         for n in range(20)
         for trial in range(3)
     ]
-    single = [found for found in many if found.trial == 0]
+    single = [label for label in many if label.trial == 0]
     (of_many, of_single) = (figures_of(labels)[0] for labels in (many, single))
     assert (of_many.value, of_single.value) == pytest.approx((0.75, 0.75))
     assert of_many.low is not None
@@ -163,22 +188,22 @@ def test_several_trials_of_a_sample_are_worth_less() -> None:
 
 def test_slices_are_those_with_enough_labels(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "two.db")) as store:
-        held = [
+        outcomes = [
             outcome(f"s{n}", grades={"goal": Score(value=float(n % 3 > 0))}, target=target, position=n)
             for n in range(14)
             for target in ("bot", "other")
         ]
-        keep(store, held, fingerprints={"goal": "f1"})
+        keep(store, outcomes, fingerprints={"goal": "f1"})
         for n in range(14):
             for target in ("bot", "other") if n < 5 else ("bot",):
-                said = {"sample_id": f"s{n}", "target": target, "trial": 0, "grader": "goal", "author": "Ida"}
-                told = {"verdict": "pass" if n % 2 else "fail", "created_at": 1.0, "drawn": 1.0}
-                store.labels.set("run-1", Label.model_validate({**said, **told}))
+                key_fields = {"sample_id": f"s{n}", "target": target, "trial": 0, "grader": "goal", "author": "Ida"}
+                label_fields = {"verdict": "pass" if n % 2 else "fail", "created_at": 1.0, "drawn": 1.0}
+                store.labels.set("run-1", Label.model_validate({**key_fields, **label_fields}))
         (part,) = report(store).slices
         assert (part.kind, part.name, part.labels) == ("target", "bot", 14)
 
 
-def graded(store: Store) -> GradedRun:
+def load_graded(store: Store) -> GradedRun:
     run = store.run("run-1")
     return GradedRun(store, run, store.grading(run.id))
 
@@ -186,36 +211,36 @@ def graded(store: Store) -> GradedRun:
 def test_a_file_of_labels_is_drawn_only_if_somebody_says_so(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "labels.jsonl"
     file.write_text('{"sample_id": "s00", "verdict": "pass"}\n{"sample_id": "s01", "verdict": "fail", "drawn": 0.5}\n')
-    found = from_file(graded(store), "goal", file, "Ida", at_random=False)
-    assert [(label.sample_id, label.good, label.drawn) for label in found.labels] == [
+    result = from_file(load_graded(store), "goal", file, "Ida", at_random=False)
+    assert [(label.sample_id, label.good, label.drawn) for label in result.labels] == [
         ("s00", True, None),
         ("s01", False, 0.5),
     ]
-    found = from_file(graded(store), "goal", file, "Ida", at_random=True)
-    assert [label.drawn for label in found.labels] == [1.0, 0.5]
+    result = from_file(load_graded(store), "goal", file, "Ida", at_random=True)
+    assert [label.drawn for label in result.labels] == [1.0, 0.5]
 
 
 def test_the_agreement_of_people_stands_beside_the_judge_wherever_their_labels_are_from(
     store: Store, tmp_path: Path
 ) -> None:
     file = tmp_path / "labels.jsonl"
-    said = [("s00", "Ida", "pass"), ("s00", "Olu", "pass"), ("s01", "Ida", "fail"), ("s01", "Olu", "pass")]
+    verdict_rows = [("s00", "Ida", "pass"), ("s00", "Olu", "pass"), ("s01", "Ida", "fail"), ("s01", "Olu", "pass")]
     with file.open("w") as lines:
-        for sample, author, verdict in said:
+        for sample, author, verdict in verdict_rows:
             lines.write(json.dumps({"sample_id": sample, "author": author, "verdict": verdict}) + "\n")
             number = int(sample[1:])
             label(store, number, good=verdict == "pass", author=author)
-    by_file = from_file(graded(store), "goal", file, "Ida", at_random=True)
+    by_file = from_file(load_graded(store), "goal", file, "Ida", at_random=True)
     by_people = from_people(store, store.grading("run-1"), "goal", "Ida")
-    for one in (by_file, by_people):
-        shown = calibration_report(store, store.grading("run-1"), one)
-        assert shown.people is not None
-        assert (shown.people.people, shown.people.n, shown.people.same) == (["Ida", "Olu"], 2, 1)
-        assert "2 people: 1 of 2 with the same label" in list(terminal_lines(shown))
+    for each in (by_file, by_people):
+        shown_report = calibration_report(store, store.grading("run-1"), each)
+        assert shown_report.people is not None
+        assert (shown_report.people.people, shown_report.people.n, shown_report.people.same) == (["Ida", "Olu"], 2, 1)
+        assert "2 people: 1 of 2 with the same label" in list(terminal_lines(shown_report))
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "complaint"),
     [
         (
             '{"sample_id": "s00", "verdict": "good"}',
@@ -231,17 +256,17 @@ def test_the_agreement_of_people_stands_beside_the_judge_wherever_their_labels_a
         ("{", "labels.jsonl:1"),
     ],
 )
-def test_a_file_that_is_none_is_refused(store: Store, tmp_path: Path, line: str, said: str) -> None:
+def test_a_file_that_is_none_is_refused(store: Store, tmp_path: Path, line: str, complaint: str) -> None:
     file = tmp_path / "labels.jsonl"
     file.write_text(line)
     with pytest.raises(UsageError) as refused:
-        from_file(graded(store), "goal", file, "Ida", at_random=True)
-    assert said in str(refused.value)
+        from_file(load_graded(store), "goal", file, "Ida", at_random=True)
+    assert complaint in str(refused.value)
 
 
 def test_labels_of_another_run_correct_this_one(store: Store) -> None:
-    labelled(store)
+    add_labels(store)
     calibration = from_people(store, store.grading("run-1"), "goal", "Ida")
     elsewhere = Calibration.model_validate({**calibration.model_dump(), "run_id": "run-0"})
-    found = calibration_report(store, store.grading("run-1"), elsewhere)
-    assert found.rates[0].rate.method == "rogan_gladen"
+    report = calibration_report(store, store.grading("run-1"), elsewhere)
+    assert report.rates[0].rate.method == "rogan_gladen"

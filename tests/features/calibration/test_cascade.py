@@ -40,7 +40,7 @@ def always(_: int) -> float | None:
     return 1.0
 
 
-def broken(_: int) -> Score:
+def fail(_: int) -> Score:
     return DOWN
 
 
@@ -56,28 +56,31 @@ def guesses(n: int) -> Score:
     return score(0.9 if n % 4 < 2 else 0.1, 0.1)
 
 
-def reported(
+def build_report(
     store: Store,
     first: Says = sure,
     then: Says = right,
-    drawn: Callable[[int], float | None] = always,
+    probability: Callable[[int], float | None] = always,
     n: int = 200,
 ) -> CascadeReport:
-    held = [outcome(f"s{one}", grades={"first": first(one), "then": then(one)}, position=one) for one in range(n)]
-    keep(store, held, fingerprints={"first": "f1", "then": "f2", "twin": "f2"})
+    outcomes = [
+        outcome(f"s{number}", grades={"first": first(number), "then": then(number)}, position=number)
+        for number in range(n)
+    ]
+    keep(store, outcomes, fingerprints={"first": "f1", "then": "f2", "twin": "f2"})
     grading = store.grading("run-1")
     labels = [
         LabelledVerdict(
-            sample_id=f"s{one}",
+            sample_id=f"s{number}",
             target="bot",
             trial=0,
-            good=good(one),
-            passed=bool(then(one).passed),
-            score=then(one).value or 0.0,
-            drawn=drawn(one),
+            good=good(number),
+            passed=bool(then(number).passed),
+            score=then(number).value or 0.0,
+            drawn=probability(number),
         )
-        for one in range(n)
-        if then(one).passed is not None
+        for number in range(n)
+        if then(number).passed is not None
     ]
     calibration = Calibration(
         id="cal-1",
@@ -97,58 +100,58 @@ def reported(
 
 
 def test_the_cascade_stands_beside_both_judges_on_the_other_half(store: Store) -> None:
-    found = reported(store)
-    assert (found.fails_below, found.passes_from, found.held, found.why) == (0.3, 0.7, True, None)
-    assert (found.labels, found.chosen_on + found.reported_on, found.unit) == (200, 200, "cost")
-    first, then, cascade = found.rows
-    assert [row.name for row in found.rows] == ["first", "then", "cascade"]
+    report = build_report(store)
+    assert (report.fails_below, report.passes_from, report.held, report.why) == (0.3, 0.7, True, None)
+    assert (report.labels, report.chosen_on + report.reported_on, report.unit) == (200, 200, "cost")
+    first, then, cascade = report.rows
+    assert [row.name for row in report.rows] == ["first", "then", "cascade"]
     assert (first.asked, first.cost, then.asked, then.cost) == (0.0, pytest.approx(0.1), 1.0, 1.0)
     assert cascade.cost == pytest.approx(0.1 + cascade.asked)
     assert 0.25 < cascade.asked < 0.42
     assert (cascade.accuracy.value or 0) >= (then.accuracy.value or 1)
-    assert cascade.accuracy.n == found.reported_on
-    assert found.notes == ["on the labels to report, the agreement of the cascade is within the 95% intervals of then"]
+    assert cascade.accuracy.n == report.reported_on
+    assert report.notes == ["on the labels to report, the agreement of the cascade is within the 95% intervals of then"]
 
 
 def test_what_the_first_has_no_score_for_goes_on(store: Store) -> None:
-    found = reported(store, lambda n: DOWN if n % 3 == 0 else sure(n))
-    assert (found.fails_below, found.passes_from) == (0.3, 0.5)
-    assert found.rows[-1].name == "cascade"
-    assert 0.25 < found.rows[-1].asked < 0.42
-    assert found.rows[0].accuracy.n == pytest.approx(found.reported_on * 2 / 3, abs=12)
-    assert found.notes == [
+    report = build_report(store, lambda n: DOWN if n % 3 == 0 else sure(n))
+    assert (report.fails_below, report.passes_from) == (0.3, 0.5)
+    assert report.rows[-1].name == "cascade"
+    assert 0.25 < report.rows[-1].asked < 0.42
+    assert report.rows[0].accuracy.n == pytest.approx(report.reported_on * 2 / 3, abs=12)
+    assert report.notes == [
         "first has no score for 67 labelled conversations: then decides these",
         "on the labels to report, the agreement of the cascade is within the 95% intervals of then",
     ]
 
 
 def test_an_answer_from_the_cache_costs_what_others_do(store: Store) -> None:
-    def cached(n: int) -> Score:
+    def cached_score(n: int) -> Score:
         return score(float(good(n)), None, calls=0, cached_calls=1) if n % 2 else right(n)
 
-    found = reported(store, then=cached)
-    assert (found.unit, found.rows[0].cost) == ("cost", pytest.approx(0.1))
+    report = build_report(store, then=cached_score)
+    assert (report.unit, report.rows[0].cost) == ("cost", pytest.approx(0.1))
 
 
 def test_without_usage_the_cost_is_the_share_that_goes_on(store: Store) -> None:
-    found = reported(store, then=lambda n: right(n).model_copy(update={"usage": None}))
-    assert (found.unit, found.rows[0].cost) == ("verdicts", None)
-    assert found.rows[-1].cost == pytest.approx(found.rows[-1].asked)
-    assert "no usage was recorded" in found.notes[0]
+    report = build_report(store, then=lambda n: right(n).model_copy(update={"usage": None}))
+    assert (report.unit, report.rows[0].cost) == ("verdicts", None)
+    assert report.rows[-1].cost == pytest.approx(report.rows[-1].asked)
+    assert "no usage was recorded" in report.notes[0]
 
 
 def test_only_drawn_labels_count(store: Store) -> None:
-    found = reported(store, drawn=lambda n: 1.0 if n % 2 else None)
-    assert found.labels == 100
-    assert found.why is not None
-    assert found.why.startswith("people fail every conversation used to choose thresholds")
-    assert found.notes[0] == "100 labels of conversations that were not randomly sampled: not in any figure"
+    report = build_report(store, probability=lambda n: 1.0 if n % 2 else None)
+    assert report.labels == 100
+    assert report.why is not None
+    assert report.why.startswith("people fail every conversation used to choose thresholds")
+    assert report.notes[0] == "100 labels of conversations that were not randomly sampled: not in any figure"
 
 
 @pytest.mark.parametrize(
     ("first", "why"),
     [
-        (broken, "first has no score for any labelled conversation"),
+        (fail, "first has no score for any labelled conversation"),
         (flat, "first gives 0.7 for every labelled conversation, so no threshold separates"),
         (right, "first and then give the same verdict on every labelled conversation: first alone is enough"),
         (dear, "first costs as much as then: calling it first saves nothing"),
@@ -156,13 +159,13 @@ def test_only_drawn_labels_count(store: Store) -> None:
     ],
 )
 def test_where_nothing_can_be_chosen_both_judges_stand_alone(store: Store, first: Says, why: str) -> None:
-    found = reported(store, first)
-    assert found.why is not None
-    assert found.why.startswith(why)
-    assert [row.name for row in found.rows] == ["first", "then"]
-    assert (found.fails_below, found.passes_from, found.line, found.held) == (None, None, None, None)
+    report = build_report(store, first)
+    assert report.why is not None
+    assert report.why.startswith(why)
+    assert [row.name for row in report.rows] == ["first", "then"]
+    assert (report.fails_below, report.passes_from, report.line, report.held) == (None, None, None, None)
 
 
 def test_few_labels_choose_nothing(store: Store) -> None:
-    found = reported(store, n=3)
-    assert (found.why or "").startswith("too few labels, 3: ")
+    report = build_report(store, n=3)
+    assert (report.why or "").startswith("too few labels, 3: ")

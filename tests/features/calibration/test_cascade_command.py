@@ -69,7 +69,7 @@ def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("graded")
     (folder / "judges.py").write_text(JUDGES)
-    graders = "".join(grader(one, one) for one in ("small", "large", "free", "other", "flat"))
+    graders = "".join(grader(each, each) for each in ("small", "large", "free", "other", "flat"))
     (folder / "suite.yaml").write_text(HEAD + graders + "  brief: {kind: metric, metric: refusal}\n")
     chance = random.Random(5)
     with (folder / "talks.jsonl").open("w") as file:
@@ -79,20 +79,20 @@ def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
             says = good if chance.random() < sure else not good
             right = good if chance.random() < 0.93 else not good
             text = f"{'yes' if says else 'no'} {sure:.2f} {'right' if right else 'wrong'}"
-            said = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": text}]
+            messages = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": text}]
             labels = {"good": good, "all": True, "stars": 5 if good else 1}
-            file.write(json.dumps({"id": f"t{n}", "messages": said, "labels": labels}) + "\n")
+            file.write(json.dumps({"id": f"t{n}", "messages": messages, "labels": labels}) + "\n")
     run_suite(folder / "suite.yaml", store=str(folder / ".vivavoce" / "vivavoce.db"))
     return folder
 
 
 @pytest.fixture(autouse=True)
-def graded(graded_once: Path, tmp_path: Path) -> None:
+def copy_graded(graded_once: Path, tmp_path: Path) -> None:
     """Have the suite and its graded run in the folder of the test."""
     shutil.copytree(graded_once, tmp_path, dirs_exist_ok=True)
 
 
-CHOSEN = """
+EXPECTED = """
 on the labels to report  escalated    cost  accuracy   95% interval      κ   95% interval
 small alone                      –   10.0%     0.887  0.827 … 0.929  0.768  0.644 … 0.853
 large alone                 100.0%  100.0%     0.914  0.858 … 0.949  0.823  0.708 … 0.895
@@ -110,26 +110,26 @@ replace both graders with this one, and calibrate it like any other judge:
 
 
 def test_thresholds_are_chosen_on_one_half_and_reported_on_the_other(viva: Viva) -> None:
-    found = viva("cascade", "--first", "small", "--then", "large", "--label", "good")
-    assert found.returncode == 0, found.stderr
-    head, table = found.stdout.split("\n", 1)
+    result = viva("cascade", "--first", "small", "--then", "large", "--label", "good")
+    assert result.returncode == 0, result.stderr
+    head, table = result.stdout.split("\n", 1)
     assert head.startswith("small, then large of run talks-")
     assert head.endswith(": 300 labels, 149 to choose thresholds and 151 to report")
-    assert table == CHOSEN
+    assert table == EXPECTED
 
 
 def test_the_line_makes_a_judge_that_is_calibrated_like_any_other(viva: Viva) -> None:
-    told = json.loads(viva("cascade", "--first", "small", "--then", "large", "--label", "good", "--json").stdout)
-    assert (told["fails_below"], told["passes_from"], told["held"], told["why"]) == (0.05, 0.7, True, None)
-    Path("cheap.yaml").write_text(HEAD + grader("helps", "large", f", {told['line']}"))
+    report = json.loads(viva("cascade", "--first", "small", "--then", "large", "--label", "good", "--json").stdout)
+    assert (report["fails_below"], report["passes_from"], report["held"], report["why"]) == (0.05, 0.7, True, None)
+    Path("cheap.yaml").write_text(HEAD + grader("helps", "large", f", {report['line']}"))
     assert "at most 600 judge verdicts" in viva("run", "cheap.yaml", "--dry-run").stdout
     assert viva("run", "cheap.yaml", "-q").returncode == 0
-    (row,) = [one for one in told["rows"] if one["name"] == "cascade"]
-    found = json.loads(viva("calibrate", "--grader", "helps", "--label", "good", "--json").stdout)
-    assert (found["kept"], found["drawn"]) == (True, 300)
-    (accuracy,) = [one["value"] for one in found["figures"] if one["name"] == "accuracy"]
+    (row,) = [row for row in report["rows"] if row["name"] == "cascade"]
+    data = json.loads(viva("calibrate", "--grader", "helps", "--label", "good", "--json").stdout)
+    assert (data["kept"], data["drawn"]) == (True, 300)
+    (accuracy,) = [figure["value"] for figure in data["figures"] if figure["name"] == "accuracy"]
     assert accuracy == pytest.approx(row["accuracy"]["value"], abs=0.05)
-    (rate,) = [one["rate"] for one in found["rates"]]
+    (rate,) = [rate["rate"] for rate in data["rates"]]
     good = sum(json.loads(line)["labels"]["good"] for line in Path("talks.jsonl").read_text().splitlines()) / 300
     assert (rate["value"], rate["method"]) == (pytest.approx(good), "prediction_powered")
     again = viva("run", "cheap.yaml", "-q").stdout
@@ -139,10 +139,10 @@ def test_the_line_makes_a_judge_that_is_calibrated_like_any_other(viva: Viva) ->
 
 
 def test_without_a_price_costs_are_tokens_of_the_large_judge(viva: Viva) -> None:
-    found = viva("cascade", "--first", "free", "--then", "large", "--label", "stars", "--good-from", "3")
+    result = viva("cascade", "--first", "free", "--then", "large", "--label", "stars", "--good-from", "3")
     note = "a price is unknown, so costs are shares of the tokens of large; free also uses 100% as many tokens"
-    assert f"\nnote: {note}\n" in found.stdout
-    rows = [line.split() for line in found.stdout.splitlines()[2:6]]
+    assert f"\nnote: {note}\n" in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines()[2:6]]
     assert [row[:5] for row in (rows[1], rows[3])] == [
         ["free", "alone", "–", "–", "0.887"],
         ["the", "cascade", "38.4%", "38.4%", "0.934"],
@@ -150,7 +150,7 @@ def test_without_a_price_costs_are_tokens_of_the_large_judge(viva: Viva) -> None
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "sentence"),
     [
         (["--first", "small", "--then", "small"], "small and small are the same judge"),
         (["--first", "smell", "--then", "large"], "no grader 'smell' in run talks-"),
@@ -164,15 +164,15 @@ def test_without_a_price_costs_are_tokens_of_the_large_judge(viva: Viva) -> None
         ),
     ],
 )
-def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[str], said: str) -> None:
-    found = viva("cascade", *options)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert said in found.stderr
-    assert found.stderr.count("\n") == 1
+def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[str], sentence: str) -> None:
+    result = viva("cascade", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "sentence"),
     [
         (
             ["--then", "large", "--label", "all"],
@@ -190,13 +190,13 @@ def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[s
         (["--first", "flat", "--then", "large", "--label", "good"], "chosen: flat gives 0.7 for every labelled"),
     ],
 )
-def test_where_nothing_can_be_chosen_a_sentence_says_why(viva: Viva, options: list[str], said: str) -> None:
+def test_where_nothing_can_be_chosen_a_sentence_says_why(viva: Viva, options: list[str], sentence: str) -> None:
     label = {"sample_id": "t0", "verdict": "pass"}
     lines = [json.dumps({**label, "sample_id": f"t{n}"}) + "\n" for n in range(3)]
     Path("few.jsonl").write_text("".join(lines))
     Path("some.jsonl").write_text("".join(lines))
-    named = [] if "--first" in options else ["--first", "small"]
-    found = viva("cascade", *named, *options)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert said in found.stdout
-    assert "write under graders" not in found.stdout
+    first_option = [] if "--first" in options else ["--first", "small"]
+    result = viva("cascade", *first_option, *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert sentence in result.stdout
+    assert "write under graders" not in result.stdout

@@ -23,7 +23,7 @@ def line(
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "found"),
+    ("first", "then", "expected"),
     [
         (
             {**RUBRIC, "model": "openai:small", "threshold": 0.5, "config": {}, "display_name": "Quick"},
@@ -49,9 +49,9 @@ def line(
     ],
 )
 def test_it_is_another_model_or_another_metric(
-    first: dict[str, Any] | None, then: dict[str, Any], found: str | None
+    first: dict[str, Any] | None, then: dict[str, Any], expected: str | None
 ) -> None:
-    assert line(first, then) == found
+    assert line(first, then) == expected
 
 
 def test_a_judge_that_the_suite_does_not_name_is_that_of_the_scores() -> None:

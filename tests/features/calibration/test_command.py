@@ -44,15 +44,17 @@ TEXTS = [("I cannot.", False), ("At nine.", True), ("No idea.", False), ("It cos
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A suite of 150 recorded conversations, of which the judge passes 80% and 60% are good."""
+    """A suite of 150 recorded conversations; the judge passes 80% of them, and 60% are good."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "judge.py").write_text(JUDGE)
     (tmp_path / "suite.yaml").write_text(SUITE.replace("DOES", "answers"))
     with (tmp_path / "talks.jsonl").open("w") as file:
         for n in range(150):
             text, good = TEXTS[n % 5]
-            said = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": text}]
-            file.write(json.dumps({"id": f"t{n}", "messages": said, "labels": {"good": good, "stars": n % 5}}) + "\n")
+            messages = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": text}]
+            file.write(
+                json.dumps({"id": f"t{n}", "messages": messages, "labels": {"good": good, "stars": n % 5}}) + "\n"
+            )
     return tmp_path
 
 
@@ -64,29 +66,29 @@ def labels(folder: Path, number: int = 60) -> str:
     return "labels.jsonl"
 
 
-def gated(folder: Path, least: float) -> str:
+def write_gated_suite(folder: Path, least: float) -> str:
     (folder / "gated.yaml").write_text(SUITE.replace("DOES", "answers") + GATE.replace("LEAST", f"{least}"))
     return "gated.yaml"
 
 
 def test_a_gate_waits_for_labels_and_then_compares_the_corrected_rate(folder: Path, viva: Viva) -> None:
     assert viva("run", "suite.yaml", "-q").returncode == 0
-    waiting = viva("run", gated(folder, 35), "-q")
+    waiting = viva("run", write_gated_suite(folder, 35), "-q")
     assert waiting.returncode == 3
     assert "its judge is not calibrated; calibrate it with: viva calibrate RUN --grader helps" in waiting.stdout
-    told = viva("calibrate", "latest", "--grader", "helps", "--labels", labels(folder), "--random")
-    assert told.returncode == 0, told.stderr
-    assert "60 labels, all drawn at random" in told.stdout
-    assert "80.0% pass by the judge, 59." in told.stdout
-    assert "saved as cal-" in told.stderr
+    output = viva("calibrate", "latest", "--grader", "helps", "--labels", labels(folder), "--random")
+    assert output.returncode == 0, output.stderr
+    assert "60 labels, all drawn at random" in output.stdout
+    assert "80.0% pass by the judge, 59." in output.stdout
+    assert "saved as cal-" in output.stderr
     for least, code, verdict in ((30, 0, "pass"), (65, 1, "fail")):
-        done = viva("run", gated(folder, least), "-q")
+        done = viva("run", write_gated_suite(folder, least), "-q")
         assert done.returncode == code, done.stdout
         assert f"{verdict} · helps: lower bound of the corrected pass rate must be ≥ {least}%; it is " in done.stdout
         assert "% corrected [" in done.stdout
-        found = json.loads(viva("export", "latest", "--format", "json").stdout)
-        (reason,), (one,) = found["summary"]["reasons"], found["summary"]["graders"]
-        assert reason["found"] == pytest.approx(100 * one["corrected"]["low"])
+        data = json.loads(viva("export", "latest", "--format", "json").stdout)
+        (reason,), (grader,) = data["summary"]["reasons"], data["summary"]["graders"]
+        assert reason["found"] == pytest.approx(100 * grader["corrected"]["low"])
 
 
 def test_another_prompt_has_no_calibration(folder: Path, viva: Viva) -> None:
@@ -101,9 +103,9 @@ def test_another_prompt_has_no_calibration(folder: Path, viva: Viva) -> None:
 
 def test_a_label_of_the_dataset_needs_no_draw_where_all_have_it(folder: Path, viva: Viva) -> None:
     viva("run", "suite.yaml", "-q")
-    told = viva("calibrate", "--grader", "helps", "--label", "good", "--json")
-    found = json.loads(told.stdout)
-    assert (found["drawn"], found["kept"], found["rates"][0]["rate"]["value"]) == (150, True, pytest.approx(0.6))
+    done = viva("calibrate", "--grader", "helps", "--label", "good", "--json")
+    data = json.loads(done.stdout)
+    assert (data["drawn"], data["kept"], data["rates"][0]["rate"]["value"]) == (150, True, pytest.approx(0.6))
     number = viva("calibrate", "--grader", "helps", "--label", "stars")
     assert (number.returncode, "--good-from 4" in number.stderr) == (2, True)
     stars = viva("calibrate", "--grader", "helps", "--label", "stars", "--good-from", "3", "--markdown")
@@ -112,9 +114,9 @@ def test_a_label_of_the_dataset_needs_no_draw_where_all_have_it(folder: Path, vi
 
 def test_what_was_not_drawn_is_shown_and_not_kept(folder: Path, viva: Viva) -> None:
     viva("run", "suite.yaml", "-q")
-    told = viva("calibrate", "--grader", "helps", "--labels", labels(folder))
-    assert "60 labels of conversations that were not randomly sampled: not in any figure" in told.stdout
-    assert "nothing was saved" in told.stderr
+    done = viva("calibrate", "--grader", "helps", "--labels", labels(folder))
+    assert "60 labels of conversations that were not randomly sampled: not in any figure" in done.stdout
+    assert "nothing was saved" in done.stderr
     dry = viva("calibrate", "--grader", "helps", "--labels", labels(folder), "--random", "--dry-run")
     assert "% corrected [" in dry.stdout
     with Store.open(".vivavoce/vivavoce.db") as store:
@@ -123,16 +125,16 @@ def test_what_was_not_drawn_is_shown_and_not_kept(folder: Path, viva: Viva) -> N
 
 def test_conversations_are_drawn_for_people(folder: Path, viva: Viva) -> None:
     viva("run", "suite.yaml", "-q")
-    told = viva("calibrate", "--grader", "helps", "--draw", "30", "--people", "Ida, Olu")
-    assert "30 conversations sampled into queue q-" in told.stdout
-    assert "Ida 15, Olu 15" in told.stdout
+    done = viva("calibrate", "--grader", "helps", "--draw", "30", "--people", "Ida, Olu")
+    assert "30 conversations sampled into queue q-" in done.stdout
+    assert "Ida 15, Olu 15" in done.stdout
     with Store.open(".vivavoce/vivavoce.db") as store:
         (queue,) = store.queues.all()
         assert (queue.selection, queue.blind, queue.items) == ("weighted", True, 30)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "complaint"),
     [
         (["--labels", "a", "--label", "good"], "cannot be combined"),
         (["--good-from", "3"], "--good-from needs --label"),
@@ -146,12 +148,12 @@ def test_conversations_are_drawn_for_people(folder: Path, viva: Viva) -> None:
         (["--draw", "3", "--people", "Ida,Ida"], "each once"),
     ],
 )
-def test_wrong_options_are_said(folder: Path, viva: Viva, options: list[str], said: str) -> None:
+def test_wrong_options_are_said(folder: Path, viva: Viva, options: list[str], complaint: str) -> None:
     viva("run", "suite.yaml", "-q")
     (folder / "labels.csv").write_text("sample_id,verdict\nt0,pass\n")
     done = viva("calibrate", "--grader", "helps", *options)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert complaint in done.stderr
 
 
 def test_a_grader_or_run_that_is_not_there_is_named(folder: Path, viva: Viva) -> None:

@@ -27,13 +27,13 @@ PAGE = "/runs/run-1/calibration?grader=goal"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """A store with a run of twelve conversations, of which the judge passes eight."""
+    """A store with a run of twelve conversations; the judge passes eight of them."""
     with Store.open(str(tmp_path / "kept.db")) as store:
-        held = [
+        outcomes = [
             outcome(f"s{n}", [turn(0, "Hi", "Hello")], {"goal": Score(value=float(n < 8))}, position=n)
             for n in range(12)
         ]
-        keep(store, held, fingerprints={"goal": "f1"})
+        keep(store, outcomes, fingerprints={"goal": "f1"})
         yield store
 
 
@@ -59,7 +59,7 @@ def label(url: str, number: int) -> None:
 
 def test_labels_of_the_blind_queue_are_of_drawn_conversations(url: str, store: Store) -> None:
     label(url, 8)
-    assert [one.drawn for one in store.labels.all("run-1")] == [1.0] * 8
+    assert [each.drawn for each in store.labels.all("run-1")] == [1.0] * 8
     page = get(url + PAGE).text
     assert "goal of run run-1: 8 labels, all drawn at random" in page
     assert "corrected [" in page
@@ -69,7 +69,7 @@ def test_labels_of_the_blind_queue_are_of_drawn_conversations(url: str, store: S
 def test_labels_on_the_page_of_a_conversation_are_not(url: str, store: Store) -> None:
     form = {"run": "run-1", "sample": "s1", "target": "bot", "trial": "1", "grader": "goal", "verdict": "pass"}
     post(url, "/runs/run-1/samples/s1", "/label", **form)
-    assert [one.drawn for one in store.labels.all("run-1")] == [None]
+    assert [each.drawn for each in store.labels.all("run-1")] == [None]
     page = get(url + PAGE).text
     assert "1 label of conversations that were not randomly sampled" in page
     assert "Save these labels" not in page
@@ -80,8 +80,8 @@ def test_they_are_kept_with_a_button_and_correct_the_run(url: str, store: Store)
     assert "corrected [" not in get(f"{url}/runs/run-1").text
     assert "/runs/run-1/calibration?grader=goal" in get(f"{url}/runs/run-1").text
     assert post(url, PAGE, action="keep").headers["location"] == PAGE
-    (kept,) = store.calibrations.of_run("run-1")
-    assert (kept.author, len(kept.drawn)) == (ME, 8)
+    (stored,) = store.calibrations.of_run("run-1")
+    assert (stored.author, len(stored.drawn)) == (ME, 8)
     assert "this one" in get(url + PAGE).text
     assert "corrected [" in get(f"{url}/runs/run-1").text
     assert post(url, PAGE, action="drop").status == 422
@@ -101,10 +101,10 @@ def test_the_client_labels_in_a_queue_and_calibrates(url: str, store: Store) -> 
         stored_calibration = client.calibration("run-1", "goal", width=0.5)
         assert (stored_calibration.drawn, stored_calibration.kept, stored_calibration.needed.width) == (10, False, 0.5)
         assert client.calibrations("run-1") == []
-        kept = client.calibrate("run-1", "goal")
-        assert (kept.kept, kept.figures) == (True, stored_calibration.figures)
-        assert [one.id for one in client.calibrations("run-1", grader="goal")] == [kept.id]
-        assert client.run("run-1").summary.grader("goal").corrected == kept.rates[0].rate
+        stored = client.calibrate("run-1", "goal")
+        assert (stored.kept, stored.figures) == (True, stored_calibration.figures)
+        assert [calibration.id for calibration in client.calibrations("run-1", grader="goal")] == [stored.id]
+        assert client.run("run-1").summary.grader("goal").corrected == stored.rates[0].rate
         with pytest.raises(NotFound):
             client.calibration("run-1", "gaol")
 
@@ -140,7 +140,7 @@ def test_without_a_label_of_people_the_kept_calibration_is_shown(url: str, store
     assert "12 labels, all drawn at random" in get(url + unescape(link)).text
     with Client(url) as client:
         assert (client.calibration("run-1", "goal").drawn, client.calibration("run-1", "goal").kept) == (4, False)
-        shown = client.calibration("run-1", "goal", kept=stored_calibration.id)
-        assert (shown.drawn, shown.kept, shown.id) == (12, True, stored_calibration.id)
+        response = client.calibration("run-1", "goal", kept=stored_calibration.id)
+        assert (response.drawn, response.kept, response.id) == (12, True, stored_calibration.id)
         with pytest.raises(NotFound):
             client.calibration("run-1", "goal", kept="cal-none")

@@ -13,7 +13,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
 
 
-def planted(part: str) -> dict[str, list[str]]:
+def planted_causes(part: str) -> dict[str, list[str]]:
     """Return reasons by their cause."""
     read = json.loads((Path(__file__).parent / "planted.json").read_text())
     return cast("dict[str, list[str]]", read[part])

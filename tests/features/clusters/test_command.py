@@ -36,19 +36,19 @@ def test_what_failed_is_printed_by_what_it_shares(viva: Viva) -> None:
     assert done.stdout.splitlines()[0].startswith("3 of 4 conversations of run ")
     assert "2 conversations  50.0%, 95%: 15.0% to 85.0%  expectation" in done.stdout
     assert "price#1" in done.stdout
-    one = viva("clusters", "latest", "-n", "1")
-    assert "order#1" not in one.stdout
-    assert one.stderr == "and 1 more cluster; --limit shows more\n"
+    limited = viva("clusters", "latest", "-n", "1")
+    assert "order#1" not in limited.stdout
+    assert limited.stderr == "and 1 more cluster; --limit shows more\n"
 
 
 def test_all_clusters_are_json(viva: Viva) -> None:
-    found = json.loads(viva("clusters", "--json", "--grader", "expect").stdout)
-    assert (found["conversations"], found["failed"], [one["conversations"] for one in found["clusters"]]) == (
+    data = json.loads(viva("clusters", "--json", "--grader", "expect").stdout)
+    assert (data["conversations"], data["failed"], [cluster["conversations"] for cluster in data["clusters"]]) == (
         4,
         3,
         [2, 1],
     )
-    assert [one["sample_id"] for one in found["clusters"][0]["examples"]] == ["price", "total"]
+    assert [example["sample_id"] for example in data["clusters"][0]["examples"]] == ["price", "total"]
 
 
 @pytest.mark.parametrize("folder", [".", "new/one"])
@@ -59,9 +59,9 @@ def test_a_cluster_becomes_a_suite_that_runs(viva: Viva, folder: str) -> None:
     assert done.stdout.splitlines()[-1] == f"next: viva run {file}", done.stderr
     assert viva("validate", str(file)).returncode == 0
     assert viva("run", str(file)).returncode == 1
-    found = json.loads(viva("clusters", "--json").stdout)
-    assert (found["conversations"], found["failed"]) == (2, 2)
-    assert [one["id"] for one in found["clusters"]] == [first["id"]]
+    data = json.loads(viva("clusters", "--json").stdout)
+    assert (data["conversations"], data["failed"]) == (2, 2)
+    assert [cluster["id"] for cluster in data["clusters"]] == [first["id"]]
     again = viva("clusters", "latest~1", "--suite", first["id"], "-o", folder)
     assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
 
@@ -78,10 +78,10 @@ def test_a_judge_names_the_clusters_once_and_changes_none(viva: Viva) -> None:
     assert lines[1].startswith(f"names by {judge} (")
     assert lines[4:6] == ["  no [b]currency[/b] (the model's name)", "  expect: assertion: contains <value>"]
     assert done.stderr == "note: 1 cluster keeps its signature: the model gave no name of 1 to 80 characters\n"
-    found = json.loads(again.stdout)
-    assert (found["naming"]["named"], found["naming"]["usage"]["cached_calls"]) == (1, 1)
-    assert [one["name"] for one in found["clusters"]] == ["no [b]currency[/b]", None]
-    assert [{**one, "name": None} for one in found["clusters"]] == plain["clusters"]
+    data = json.loads(again.stdout)
+    assert (data["naming"]["named"], data["naming"]["usage"]["cached_calls"]) == (1, 1)
+    assert [cluster["name"] for cluster in data["clusters"]] == ["no [b]currency[/b]", None]
+    assert [{**cluster, "name": None} for cluster in data["clusters"]] == plain["clusters"]
 
 
 def test_a_judge_that_fails_leaves_the_signatures(viva: Viva) -> None:

@@ -10,7 +10,7 @@ from report.cases import TIMEOUT, keep, outcome
 from store.postgresql import Server, server
 from vivavoce.errors import NotFound
 from vivavoce.features.clusters import reasons
-from vivavoce.features.clusters.finding import Found, find_clusters
+from vivavoce.features.clusters.finding import ClusterResult, find_clusters
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score, mean_of_turns
@@ -18,7 +18,7 @@ from vivavoce.records.trajectory import Turn
 from vivavoce.stats.intervals import wilson
 from vivavoce.store.store import Store
 
-from .cases import fails, planted
+from .cases import fails, planted_causes
 
 
 @pytest.fixture(scope="module")
@@ -38,25 +38,27 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def found(store: Store, outcomes: list[Outcome], embedder: str | None = "words", grader: str | None = None) -> Found:
+def find_in(
+    store: Store, outcomes: list[Outcome], embedder: str | None = "words", grader: str | None = None
+) -> ClusterResult:
     graded = asyncio.run(keep(store, outcomes, gate=None))
     return find_clusters(store, graded.grading, embedder=embedder, grader=grader)
 
 
 def with_tool_error(sample: str, text: str) -> Outcome:
-    one = outcome(sample, {"judge": Score(value=0.0, reason=f"{sample} is wrong")})
+    failing = outcome(sample, {"judge": Score(value=0.0, reason=f"{sample} is wrong")})
     call = ToolCall(id="c", name="refund", args={})
     result = ToolMessage(content=text, tool_call_id="c")
     turn = Turn(index=0, messages=[HumanMessage(content="Hi"), AIMessage(tool_calls=[call]), result])
-    trajectory = one.attempt.trajectory.model_copy(update={"turns": [turn]})
-    return one.model_copy(update={"attempt": one.attempt.model_copy(update={"trajectory": trajectory})})
+    trajectory = failing.attempt.trajectory.model_copy(update={"turns": [turn]})
+    return failing.model_copy(update={"attempt": failing.attempt.model_copy(update={"trajectory": trajectory})})
 
 
 @pytest.mark.parametrize(("embedder", "least"), [("words", 5), ("local", 6)])
 def test_a_cause_phrased_three_ways_is_one_cluster(store: Store, embedder: str, least: int) -> None:
-    causes = planted("held_out")
+    causes = planted_causes("held_out")
     outcomes = [fails(f"{cause}-{n}", text) for cause, texts in causes.items() for n, text in enumerate(texts)]
-    result = found(store, outcomes, embedder)
+    result = find_in(store, outcomes, embedder)
     whole = [keys for keys in result.members.values() if len({key.sample_id.split("-")[0] for key in keys}) == 1]
     assert sum(len(keys) == 3 for keys in whole) >= least
     assert len(whole) == len(result.members)
@@ -66,23 +68,23 @@ def test_a_cause_phrased_three_ways_is_one_cluster(store: Store, embedder: str, 
 def test_each_cluster_has_its_count_interval_and_three_examples(store: Store) -> None:
     outcomes = [fails(f"s{n}", f"The reply gives order {n} the wrong price.") for n in range(5)]
     outcomes += [outcome(f"ok{n}", {"judge": 1.0}) for n in range(15)]
-    result = found(store, outcomes)
-    (one,) = result.report.clusters
-    assert (one.kind, one.conversations, one.failures, one.share) == ("reason", 5, 5, 0.25)
-    assert (one.low, one.high) == wilson(5, 20)
-    assert [example.sample_id for example in one.examples] == ["s0", "s1", "s2"]
-    assert one.examples[0].reason == "The reply gives order 0 the wrong price."
-    assert {"order", "price", "wrong"} <= set(one.words)
+    result = find_in(store, outcomes)
+    (cluster,) = result.report.clusters
+    assert (cluster.kind, cluster.conversations, cluster.failures, cluster.share) == ("reason", 5, 5, 0.25)
+    assert (cluster.low, cluster.high) == wilson(5, 20)
+    assert [example.sample_id for example in cluster.examples] == ["s0", "s1", "s2"]
+    assert cluster.examples[0].reason == "The reply gives order 0 the wrong price."
+    assert {"order", "price", "wrong"} <= set(cluster.words)
     assert (result.report.conversations, result.report.failed, result.report.failures) == (20, 5, 5)
 
 
 def test_violated_expectations_and_errors_of_tools_are_exact(store: Store) -> None:
     missed = Finding(kind="assertion", what="says 'refund'", verdict="missed", state="fail")
-    held = missed.model_copy(update={"what": "says hello", "verdict": "holds", "state": "pass"})
-    score = Score(value=0.0, reason="any", findings=(held, missed))
+    holding = missed.model_copy(update={"what": "says hello", "verdict": "holds", "state": "pass"})
+    score = Score(value=0.0, reason="any", findings=(holding, missed))
     outcomes = [outcome(f"e{n}", {"judge": score}) for n in range(2)]
     outcomes += [with_tool_error(f"t{n}", f'{{"error": "no order {n}4711 in \'shop-{n}\'"}}') for n in range(3)]
-    result = found(store, outcomes).report
+    result = find_in(store, outcomes).report
     titles = [(cluster.kind, cluster.title, cluster.conversations) for cluster in result.clusters]
     assert titles == [
         ("tool", "refund: no order <id> in <value>", 3),
@@ -93,7 +95,7 @@ def test_violated_expectations_and_errors_of_tools_are_exact(store: Store) -> No
 def test_errors_are_clusters_of_their_own(store: Store) -> None:
     slow = TIMEOUT.model_copy(update={"message": "no answer within 7 s"})
     outcomes = [outcome("a", {}, failure=TIMEOUT), outcome("b", {}, failure=slow), fails("c", "It is rude.")]
-    result = found(store, outcomes).report
+    result = find_in(store, outcomes).report
     assert [(cluster.kind, cluster.title, cluster.conversations) for cluster in result.clusters] == [
         ("error", "target: timeout: no answer within <id> s", 2),
         ("reason", "It is rude.", 1),
@@ -102,27 +104,31 @@ def test_errors_are_clusters_of_their_own(store: Store) -> None:
 
 def test_turns_count_as_failures_and_their_conversation_once(store: Store) -> None:
     turns = [Score(turn=n, value=0.0, reason="The price is wrong.") for n in range(2)]
-    result = found(store, [outcome("a", {"judge": mean_of_turns(turns)}), fails("b", "The price is wrong!")]).report
-    (one,) = result.clusters
-    assert (one.conversations, one.failures, [example.turn for example in one.examples]) == (2, 3, [0, None])
+    result = find_in(store, [outcome("a", {"judge": mean_of_turns(turns)}), fails("b", "The price is wrong!")]).report
+    (cluster,) = result.clusters
+    assert (cluster.conversations, cluster.failures, [example.turn for example in cluster.examples]) == (
+        2,
+        3,
+        [0, None],
+    )
 
 
 def test_trials_of_one_sample_are_not_independent(store: Store) -> None:
     outcomes = [outcome("a", {"judge": Score(value=0.0, reason="Rude.")}, trial=n) for n in range(4)]
     outcomes += [outcome(name, {"judge": 1.0}, trial=n) for name in ("b", "c") for n in range(4)]
-    (one,) = found(store, outcomes).report.clusters
-    assert one.low is not None
-    assert one.low < wilson(4, 12)[0]
+    (cluster,) = find_in(store, outcomes).report.clusters
+    assert cluster.low is not None
+    assert cluster.low < wilson(4, 12)[0]
 
 
 def test_the_result_is_the_same_again_and_a_grader_narrows_it(store: Store) -> None:
     outcomes = [fails("a", "It is rude."), fails("b", "No price.", "exact"), fails("c", "Impolite and rude.")]
-    result = found(store, outcomes)
+    result = find_in(store, outcomes)
     graded = store.grading("run-1")
     assert find_clusters(store, graded, embedder="words").report == result.report
     only = find_clusters(store, graded, embedder="words", grader="exact").report
-    assert [one.title for one in only.clusters] == ["No price."]
-    assert only.clusters[0].id in {one.id for one in result.report.clusters}
+    assert [cluster.title for cluster in only.clusters] == ["No price."]
+    assert only.clusters[0].id in {cluster.id for cluster in result.report.clusters}
     assert only.conversations == 3
     with pytest.raises(NotFound, match="no grader 'exakt'"):
         find_clusters(store, graded, grader="exakt")
@@ -132,18 +138,18 @@ def test_the_result_is_the_same_again_and_a_grader_narrows_it(store: Store) -> N
 
 @pytest.mark.parametrize("embedder", ["words", "local"])
 def test_a_run_without_a_failure_has_no_cluster(store: Store, embedder: str) -> None:
-    result = found(store, [outcome("a", {"judge": 1.0})], embedder).report
+    result = find_in(store, [outcome("a", {"judge": 1.0})], embedder).report
     assert (result.clusters, result.failed, result.conversations) == ((), 0, 1)
 
 
 def test_a_failure_without_a_reason_is_found(store: Store) -> None:
-    result = found(store, [outcome(name, {"judge": Score(value=0.0)}) for name in "ab"]).report
+    result = find_in(store, [outcome(name, {"judge": Score(value=0.0)}) for name in "ab"]).report
     assert [(cluster.title, cluster.conversations) for cluster in result.clusters] == [("no reason was given", 2)]
 
 
 def test_hostile_text_stays_data(store: Store) -> None:
     reasons = ["\x1b[2J<script>xss()</script>", "a" * 100_000, "\ud800 half", "{{ 7 * 7 }}", "'" * 5000]
-    result = found(store, [fails(f"s{n}", reason) for n, reason in enumerate(reasons)]).report
+    result = find_in(store, [fails(f"s{n}", reason) for n, reason in enumerate(reasons)]).report
     assert sum(cluster.conversations for cluster in result.clusters) == len(reasons)
     assert all("\x1b" not in cluster.title and len(cluster.title) <= 400 for cluster in result.clusters)
 
@@ -151,5 +157,5 @@ def test_hostile_text_stays_data(store: Store) -> None:
 def test_many_long_reasons_are_compared_by_their_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reasons, "MOST_CHARACTERS", 60)
     outcomes = [fails("a", "The price of the order is wrong."), fails("b", "It asks for a password and is rude.")]
-    told = "words: reasons of 67 characters are more than 60"
-    assert found(store, outcomes, None).report.method == told
+    method = "words: reasons of 67 characters are more than 60"
+    assert find_in(store, outcomes, None).report.method == method

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.features.clusters import cache
-from vivavoce.features.clusters.finding import Found, _Shares  # pyright: ignore[reportPrivateUsage]
+from vivavoce.features.clusters.finding import ClusterResult, _Shares  # pyright: ignore[reportPrivateUsage]
 from vivavoce.features.clusters.records import Clusters
 from vivavoce.records.run import AttemptKey
 from vivavoce.server.access import Access
@@ -79,18 +79,18 @@ async def test_nobody_waits_for_the_clusters_of_another_run_or_user(
         app = create_app(store, Access.of({"127.0.0.1:80"}))
     gate, started = threading.Event(), threading.Semaphore(0)
 
-    def find(_: Any, grading: str, *, grader: str | None) -> Found:
+    def find(_: Any, grading: str, *, grader: str | None) -> ClusterResult:
         del grader
         started.release()
         assert grading != "long" or gate.wait(60)
-        return Found(NOTHING.model_copy(update={"grading": grading}), {})
+        return ClusterResult(NOTHING.model_copy(update={"grading": grading}), {})
 
     monkeypatch.setattr(cache, "find_clusters", find)
     monkeypatch.setattr(cache, "_key", key)
     monkeypatch.setattr(Store, "run", run)
     monkeypatch.setattr(Store, "grading", grading)
 
-    def search(user: str, grading: str, grader: str | None = None) -> asyncio.Task[Found]:
+    def search(user: str, grading: str, grader: str | None = None) -> asyncio.Task[ClusterResult]:
         request = Request({"type": "http", "app": app, "headers": [], "state": {"user": User(user, "read")}})
         return asyncio.create_task(cache.cluster_cache(request).find_in_turn(request, "r", grading, grader))
 

@@ -14,7 +14,7 @@ from server.live import get
 from server.pages.cases import BROKEN, Elements, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
 from vivavoce.features.compare.markdown import markdown_comparison
-from vivavoce.features.compare.page import SHOWN
+from vivavoce.features.compare.page import PAGE_SIZE
 from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score, failed
@@ -23,7 +23,7 @@ from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
 
-def scored(scores: Sequence[float | Score], prefix: str = "s", target: str = "bot") -> list[Outcome]:
+def make_outcomes(scores: Sequence[float | Score], prefix: str = "s", target: str = "bot") -> list[Outcome]:
     grades = [score if isinstance(score, Score) else Score(value=score, reason="said so") for score in scores]
     return [
         outcome(f"{prefix}-{i}", [turn(0, "hi", f"answer {i}")], {"goal": grade}, position=i, target=target)
@@ -43,11 +43,11 @@ def page(url: str, path: str = "/compare?a=run-a&b=run-b") -> Elements:
 
 
 def rows(read: Elements) -> list[str]:
-    return [found["href"] for _, found in read.tags if found.get("class", "").startswith("row")]
+    return [attributes["href"] for _, attributes in read.tags if attributes.get("class", "").startswith("row")]
 
 
 def test_the_finding_comes_first_as_a_sentence(empty: Store, url: str) -> None:
-    two(empty, scored([1.0] * 40), scored([0.5] * 20 + [1.0] * 20))
+    two(empty, make_outcomes([1.0] * 40), make_outcomes([0.5] * 20 + [1.0] * 20))
     read = page(url)
     assert "On the 40 samples that both runs scored, B is worse on goal by 0.250 (95% interval" in read.text
     assert "20 went from pass to fail and 0 the other way" in read.text
@@ -57,33 +57,35 @@ def test_the_finding_comes_first_as_a_sentence(empty: Store, url: str) -> None:
 
 
 def test_every_reader_says_how_large_a_change_would_have_shown(empty: Store, url: str) -> None:
-    two(empty, scored([0.9, 0.4] * 20), scored([0.8, 0.6] * 10 + [1.0, 0.3] * 10))
-    found = compare(empty, empty.grading("run-a"), empty.grading("run-b"))
-    (goal,) = found.targets[0].graders
+    two(empty, make_outcomes([0.9, 0.4] * 20), make_outcomes([0.8, 0.6] * 10 + [1.0, 0.3] * 10))
+    empty_comparison = compare(empty, empty.grading("run-a"), empty.grading("run-b"))
+    (goal,) = empty_comparison.targets[0].graders
     assert goal.reading == "same"
     assert goal.detectable is not None
     assert goal.graded
     by = f"A change of goal by {goal.detectable:.2g}"
-    said = f"{by} would be detected in at least 80% of such comparisons; smaller changes may be detected, too."
-    assert said in page(url).text
-    assert f"`{said}`" in markdown_comparison(found)
+    sentence = f"{by} would be detected in at least 80% of such comparisons; smaller changes may be detected, too."
+    assert sentence in page(url).text
+    assert f"`{sentence}`" in markdown_comparison(empty_comparison)
     terminal = io.StringIO()
-    Console(file=terminal, width=200).print(comparison(found))
-    assert said in terminal.getvalue()
+    Console(file=terminal, width=200).print(comparison(empty_comparison))
+    assert sentence in terminal.getvalue()
     answer = json.loads(get(f"{url}/api/v1/comparisons?a=run-a&b=run-b").text)
     assert answer["targets"][0]["graders"][0]["detectable"] == goal.detectable
     assert "would have shown" not in page(url, "/compare?a=run-a&b=run-a").text
 
 
 def test_an_interval_that_touches_zero_has_no_colour(empty: Store, url: str) -> None:
-    two(empty, scored([1.0, 0.5, 1.0, 1.0]), scored([1.0, 1.0, 0.5, 1.0]))
+    two(empty, make_outcomes([1.0, 0.5, 1.0, 1.0]), make_outcomes([1.0, 1.0, 0.5, 1.0]))
     read = page(url)
     assert "No clear change" in read.text
-    assert not [found for tag, found in read.tags if tag == "svg" and "bad" in found.get("class", "").split()]
+    assert not [
+        attributes for tag, attributes in read.tags if tag == "svg" and "bad" in attributes.get("class", "").split()
+    ]
 
 
 def test_flips_lead_to_both_conversations_and_say_why(empty: Store, url: str) -> None:
-    two(empty, scored([1.0, 0.0, 1.0]), scored([0.25, 1.0, 1.0]))
+    two(empty, make_outcomes([1.0, 0.0, 1.0]), make_outcomes([0.25, 1.0, 1.0]))
     read = page(url)
     links = [link for link in rows(read) if link.startswith("/compare/samples")]
     assert ["sample_a=s-0" in links[0], "sample_a=s-1" in links[1], len(links)] == [True, True, 2]
@@ -94,25 +96,25 @@ def test_flips_lead_to_both_conversations_and_say_why(empty: Store, url: str) ->
 
 
 def test_a_long_list_is_shown_a_part_at_a_time(empty: Store, url: str) -> None:
-    number = 2 * SHOWN + 7
-    two(empty, scored([1.0] * number), scored([0.0] * number))
+    number = 2 * PAGE_SIZE + 7
+    two(empty, make_outcomes([1.0] * number), make_outcomes([0.0] * number))
     answer = get(f"{url}/compare?a=run-a&b=run-b")
     assert len(gzip.compress(answer.body)) < 150_000
     whole = Elements(answer.text)
-    assert len([link for link in rows(whole) if link.startswith("/compare/samples")]) == SHOWN
+    assert len([link for link in rows(whole) if link.startswith("/compare/samples")]) == PAGE_SIZE
     assert f"All {number}" in whole.text
     seen: list[str] = []
     path: str | None = "/compare?a=run-a&b=run-b&only=worsened"
     while path:
         part = page(url, path)
         seen += rows(part)
-        path = next((found["href"] for _, found in part.tags if found.get("rel") == "next"), None)
+        path = next((attributes["href"] for _, attributes in part.tags if attributes.get("rel") == "next"), None)
     assert len(set(seen)) == len(seen) == number
 
 
 def test_what_broke_and_what_has_no_partner_is_listed_apart(empty: Store, url: str) -> None:
-    a = [*scored([1.0, failed(BROKEN)]), *scored([1.0], "old")]
-    two(empty, a, [*scored([failed(BROKEN), 1.0]), *scored([1.0], "new")])
+    a = [*make_outcomes([1.0, failed(BROKEN)]), *make_outcomes([1.0], "old")]
+    two(empty, a, [*make_outcomes([failed(BROKEN), 1.0]), *make_outcomes([1.0], "new")])
     read = page(url)
     assert "New errors in B, 1" in read.text
     assert "Fixed in B, 1" in read.text
@@ -124,7 +126,7 @@ def test_what_broke_and_what_has_no_partner_is_listed_apart(empty: Store, url: s
 
 
 def test_other_rules_are_told_with_a_way_to_grade_again(empty: Store, url: str) -> None:
-    two(empty, scored([1.0, 1.0]), scored([1.0, 1.0]))
+    two(empty, make_outcomes([1.0, 1.0]), make_outcomes([1.0, 1.0]))
     read = page(url)
     assert "it is unknown whether the grader was the same on both sides" in read.text
     assert {"/jobs/new?grade=run-a", "/jobs/new?grade=run-b"} <= set(read.having("href"))
@@ -132,7 +134,7 @@ def test_other_rules_are_told_with_a_way_to_grade_again(empty: Store, url: str) 
 
 
 def test_the_same_rules_need_no_warning(empty: Store, url: str) -> None:
-    two(empty, scored([1.0, 1.0]), scored([1.0, 0.0]))
+    two(empty, make_outcomes([1.0, 1.0]), make_outcomes([1.0, 0.0]))
     for name in ("run-a", "run-b"):
         known = empty.grading(name)
         empty.update_grading(known.model_copy(update={"fingerprints": {"goal": "f"}}))
@@ -142,7 +144,7 @@ def test_the_same_rules_need_no_warning(empty: Store, url: str) -> None:
 
 
 def test_a_set_of_scores_can_be_named(empty: Store, url: str) -> None:
-    two(empty, scored([1.0]), scored([0.0]))
+    two(empty, make_outcomes([1.0]), make_outcomes([0.0]))
     empty.add_grading(Grading(id="other", run_id="run-b", spec={}, created_at=3000, finished_at=3001))
     read = page(url, "/compare?a=run-a&b=run-b&grading_b=run-b-g1")
     assert "scores run-b-g1" in read.text
@@ -150,13 +152,13 @@ def test_a_set_of_scores_can_be_named(empty: Store, url: str) -> None:
 
 
 def test_a_run_against_itself_says_that_nothing_can_differ(empty: Store, url: str) -> None:
-    keep(empty, scored([1.0]), "run-a")
+    keep(empty, make_outcomes([1.0]), "run-a")
     assert "there is no difference" in page(url, "/compare?a=run-a&b=run-a").text
 
 
 def test_targets_are_compared_one_pair_at_a_time(empty: Store, url: str) -> None:
-    a = [*scored([1.0], target="v1"), *scored([1.0], target="v2")]
-    two(empty, a, [*scored([0.0], target="v1"), *scored([1.0], target="v2")])
+    a = [*make_outcomes([1.0], target="v1"), *make_outcomes([1.0], target="v2")]
+    two(empty, a, [*make_outcomes([0.0], target="v1"), *make_outcomes([1.0], target="v2")])
     read = page(url)
     assert "Pass to fail, 1" in read.text
     other = next(link for link in read.having("href") if "target_a=v2" in link and link.startswith("/compare?"))
@@ -164,8 +166,8 @@ def test_targets_are_compared_one_pair_at_a_time(empty: Store, url: str) -> None
 
 
 def test_runs_without_a_shared_target_ask_for_two(empty: Store, url: str) -> None:
-    a = [*scored([1.0], target="v1"), *scored([1.0], target="v2")]
-    two(empty, a, [*scored([1.0], target="v3"), *scored([1.0], target="v4")])
+    a = [*make_outcomes([1.0], target="v1"), *make_outcomes([1.0], target="v2")]
+    two(empty, a, [*make_outcomes([1.0], target="v3"), *make_outcomes([1.0], target="v4")])
     answer = get(f"{url}/compare?a=run-a&b=run-b")
     assert answer.status == 422
     assert {"target_a", "target_b"} <= set(Elements(answer.text).having("name"))
@@ -175,7 +177,7 @@ def test_runs_without_a_shared_target_ask_for_two(empty: Store, url: str) -> Non
 
 def test_without_two_runs_there_is_a_form_and_the_newest_pair(empty: Store, url: str) -> None:
     assert "No suite has two runs yet" in page(url, "/compare").text
-    two(empty, scored([1.0]), scored([1.0]))
+    two(empty, make_outcomes([1.0]), make_outcomes([1.0]))
     read = page(url, "/compare?b=run-b")
     assert rows(read) == ["/compare?a=run-a&b=run-b"]
     assert "run-b" in read.having("value")
@@ -188,7 +190,7 @@ def test_an_unknown_run_is_told_beside_the_form(url: str) -> None:
 
 
 def test_a_run_offers_the_comparison_with_the_one_before(empty: Store, url: str) -> None:
-    two(empty, scored([1.0]), scored([1.0]))
+    two(empty, make_outcomes([1.0]), make_outcomes([1.0]))
     assert "/compare?a=run-a&b=run-b" in page(url, "/runs/run-b").having("href")
     assert "Compare with the previous run" not in page(url, "/runs/run-a").text
 
@@ -222,11 +224,11 @@ def test_a_long_conversation_is_shown_in_parts(empty: Store, url: str) -> None:
 
 
 def test_from_one_flip_the_next_is_a_key_away(empty: Store, url: str) -> None:
-    two(empty, scored([1.0, 1.0, 1.0]), scored([0.0, 0.0, 1.0]))
+    two(empty, make_outcomes([1.0, 1.0, 1.0]), make_outcomes([0.0, 0.0, 1.0]))
     first = rows(page(url, "/compare?a=run-a&b=run-b&only=worsened"))[0]
     read = page(url, first)
     assert "flip 1 of 2" in read.text
-    following = next(found["href"] for _, found in read.tags if found.get("data-key") == "n")
+    following = next(attributes["href"] for _, attributes in read.tags if attributes.get("data-key") == "n")
     assert "flip 2 of 2" in page(url, following).text
 
 
@@ -256,12 +258,12 @@ def test_what_strangers_wrote_stays_a_text(empty: Store, url: str, text: str) ->
         f"/compare?a={sample}&b={sample}&target_a={sample}",
         f"/compare/samples?a=run-a&b=run-b&sample_a={sample}&grader={sample}&only=worsened",
     ]
-    shown = " ".join(safe(text).split())
+    plain_text = " ".join(safe(text).split())
     for path in pages:
         answer = get(url + path)
         assert answer.status in (200, 404), path
         read = Elements(answer.text)
-        scripts = [found["src"] for tag, found in read.tags if tag == "script"]
+        scripts = [attributes["src"] for tag, attributes in read.tags if tag == "script"]
         assert sorted(set(scripts) - {"/static/content.js"}) == [
             "/static/palette.js",
             "/static/print.js",
@@ -272,13 +274,13 @@ def test_what_strangers_wrote_stays_a_text(empty: Store, url: str, text: str) ->
             assert not [name for name in attributes if name.startswith("on") or name == "style"]
         links = [link for name in ("href", "src", "action") for link in read.having(name)]
         assert all(link.startswith(("/", "#")) and link[:2] != "//" for link in links)
-        if escape(shown) != shown and "&" not in shown:
-            assert shown not in answer.text
+        if escape(plain_text) != plain_text and "&" not in plain_text:
+            assert plain_text not in answer.text
 
 
 def test_several_runs_are_compared_with_the_first(empty: Store, url: str) -> None:
-    two(empty, scored([1.0] * 9), scored([0.0] * 9))
-    keep(empty, scored([1.0] * 9), "run-c", at=3000)
+    two(empty, make_outcomes([1.0] * 9), make_outcomes([0.0] * 9))
+    keep(empty, make_outcomes([1.0] * 9), "run-c", at=3000)
     read = page(url, "/compare?a=run-a&b=run-b+run-c")
     assert "B is worse than A on goal. C shows no clear change from A." in read.text
     assert "9 worse, 0 better" in read.text
@@ -291,7 +293,7 @@ def test_several_runs_are_compared_with_the_first(empty: Store, url: str) -> Non
 
 
 def test_the_suites_are_compared_line_by_line(empty: Store, url: str) -> None:
-    two(empty, scored([1.0]), scored([0.0]))
+    two(empty, make_outcomes([1.0]), make_outcomes([0.0]))
     assert "/compare/suites?a=run-a&b=run-b" in page(url).having("href")
     assert "The suites are the same" in page(url, "/compare/suites?a=run-a&b=run-b").text
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.features.compare.plots import DifferenceScale, difference, finding, lead, scale_of, signed
+from vivavoce.features.compare.plots import DifferenceScale, difference, finding, format_signed, lead, scale_of
 from vivavoce.report.comparison.comparison import Flip, GraderComparison, Side, TargetComparison
 
 SIDE = Side(scored=90, errors=0, skipped=0)
@@ -39,15 +39,15 @@ def test_an_interval_that_touches_zero_tells_no_change(low: float | None, high: 
 def test_only_what_is_surely_worse_is_drawn_as_a_fault() -> None:
     sure, unsure, better = grader(), grader(high=0.0), grader(mean=0.1, low=0.05, high=0.15)
     scale = scale_of([sure, unsure, better])
-    drawn = [difference(one, scale, "/x", shown=False) for one in (sure, unsure, better)]
-    assert [one.plot is not None and one.plot.bad for one in drawn] == [True, False, False]
-    assert [one.word for one in drawn] == ["Worse", "No clear change", "Better"]
-    assert drawn[0].plot is not None
-    assert drawn[0].plot.label == "Difference −0.067, 95% interval −0.118 to −0.019"
+    rows = [difference(each, scale, "/x", is_shown=False) for each in (sure, unsure, better)]
+    assert [each.plot is not None and each.plot.bad for each in rows] == [True, False, False]
+    assert [each.word for each in rows] == ["Worse", "No clear change", "Better"]
+    assert rows[0].plot is not None
+    assert rows[0].plot.label == "Difference −0.067, 95% interval −0.118 to −0.019"
 
 
 def test_without_a_difference_nothing_is_drawn() -> None:
-    none = difference(grader(mean=None, low=None, high=None, n=0), DifferenceScale.around([]), "/x", shown=True)
+    none = difference(grader(mean=None, low=None, high=None, n=0), DifferenceScale.around([]), "/x", is_shown=True)
     assert (none.plot, none.word) == (None, "Nothing to compare")
 
 
@@ -62,8 +62,8 @@ def test_the_axis_holds_zero_and_every_end() -> None:
 
 def test_the_sentence_names_what_is_sure_and_how_uneven_the_flips_are() -> None:
     worse = grader().model_copy(update={"worsened": flips(11), "improved": flips(3)})
-    told = finding(target(worse, grader("tone", 0.004, -0.008, 0.016)), worse)
-    assert told == (
+    sentence = finding(target(worse, grader("tone", 0.004, -0.008, 0.016)), worse)
+    assert sentence == (
         "On the 90 samples that both runs scored, B is worse on goal by 0.067 (95% interval 0.019 to 0.118). "
         "On goal 11 went from pass to fail and 3 the other way; "
         "by chance, a split at least this uneven occurs in about 1 of 17 comparisons."
@@ -95,7 +95,7 @@ def test_what_cannot_be_compared_is_told() -> None:
 
 def test_a_grader_that_changed_gets_no_headline() -> None:
     changed = grader("goal").model_copy(update={"note": "changed", "same_fingerprint": False, "comparable": False})
-    assert (changed.reading, difference(changed, scale_of([changed]), "/x", shown=True).word) == (
+    assert (changed.reading, difference(changed, scale_of([changed]), "/x", is_shown=True).word) == (
         "incomparable",
         "Not comparable",
     )
@@ -117,11 +117,11 @@ def test_a_long_list_of_graders_is_cut_short() -> None:
 
 
 def test_the_flips_of_what_fell_most_come_first() -> None:
-    one, other, headline = grader("a"), grader("b", -0.2, -0.3, -0.1), grader("c", 0.0, -0.1, 0.1)
-    assert lead([one, other, headline], "c") is other
+    first, second, headline = grader("a"), grader("b", -0.2, -0.3, -0.1), grader("c", 0.0, -0.1, 0.1)
+    assert lead([first, second, headline], "c") is second
     assert lead([headline, grader("d", 0.0, -0.1, 0.1)], "d") is not headline
     assert lead([], "c") is None
 
 
 def test_a_sign_is_always_written() -> None:
-    assert [signed(-0.5, 1), signed(0.25), signed(None)] == ["−0.5", "+0.250", "–"]
+    assert [format_signed(-0.5, 1), format_signed(0.25), format_signed(None)] == ["−0.5", "+0.250", "–"]

@@ -18,38 +18,38 @@ def side(spec: dict[str, Any], graded: dict[str, Any] | None = None) -> tuple[Ru
     return run, Grading(id="g", run_id="r", spec=graded or {}, created_at=1)
 
 
-def shown(before: tuple[Run, Grading], after: tuple[Run, Grading]) -> list[str]:
+def difference_lines(before: tuple[Run, Grading], after: tuple[Run, Grading]) -> list[str]:
     marks = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
-    found = suite_difference(before, after)
+    difference = suite_difference(before, after)
     return [
         f"{line.kind} {''.join(marks[stretch.kind].format(stretch.text) for stretch in line.stretches)}"
-        for line in found
+        for line in difference
     ]
 
 
 def test_the_same_suite_has_no_difference_and_rows_inside_it_are_left_out() -> None:
     rows = {**SPEC, "dataset": {"path": "rows.jsonl", "rows": [{"input": "other"}]}}
-    assert shown(side(SPEC), side(rows)) == []
+    assert difference_lines(side(SPEC), side(rows)) == []
 
 
 def test_a_changed_line_shows_its_words_and_a_new_line_is_not_marked_word_by_word() -> None:
     changed = {**SPEC, "graders": {"goal": {"kind": "metric", "model": "openai:large", "votes": 3}}}
-    found = shown(side(SPEC), side(changed))
-    assert "gone     model: openai:[-small-]" in found
-    assert "new     model: openai:{+large+}" in found
-    assert "new     votes: 3" in found
+    result = difference_lines(side(SPEC), side(changed))
+    assert "gone     model: openai:[-small-]" in result
+    assert "new     model: openai:{+large+}" in result
+    assert "new     votes: 3" in result
 
 
 def test_the_graders_are_those_of_the_scores() -> None:
     again = {"graders": {"goal": {"kind": "metric", "model": "openai:large"}}}
-    assert "new     model: openai:{+large+}" in shown(side(SPEC), side(SPEC, again))
+    assert "new     model: openai:{+large+}" in difference_lines(side(SPEC), side(SPEC, again))
 
 
 def test_lines_that_are_the_same_are_left_out_between_two_changes() -> None:
     long = {"name": "a", **{f"key-{i}": i for i in range(20)}, "trials": 1}
-    found = shown(side(long), side({**long, "name": "b", "trials": 2}))
-    assert found.count("gap ") == 1
-    assert len(found) < 12
+    result = difference_lines(side(long), side({**long, "name": "b", "trials": 2}))
+    assert result.count("gap ") == 1
+    assert len(result) < 12
 
 
 def test_long_suites_of_lines_that_are_repeated_are_compared() -> None:

@@ -4,16 +4,16 @@ import random
 
 import pytest
 
-from vivavoce.features.compare.text_difference import MOST, same_share, word_difference
+from vivavoce.features.compare.text_difference import MAX_WORDS, same_share, word_difference
 
 
 def as_marks(before: str, after: str) -> str:
     marks = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
-    return "".join(marks[one.kind].format(one.text) for one in word_difference(before, after))
+    return "".join(marks[each.kind].format(each.text) for each in word_difference(before, after))
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "shown"),
+    ("before", "after", "expected"),
     [
         ("", "", ""),
         ("the same", "the same", "the same"),
@@ -26,23 +26,23 @@ def as_marks(before: str, after: str) -> str:
         ("don’t", "do", "[-don’t-]{+do+}"),
     ],
 )
-def test_the_words_that_differ_are_marked(before: str, after: str, shown: str) -> None:
-    assert as_marks(before, after) == shown
+def test_the_words_that_differ_are_marked(before: str, after: str, expected: str) -> None:
+    assert as_marks(before, after) == expected
 
 
 def test_both_texts_can_be_read_from_it() -> None:
     draw = random.Random(7)
     for _ in range(200):
         before, after = ("".join(draw.choices("ab ,.\n", k=draw.randrange(40))) for _ in range(2))
-        found = word_difference(before, after)
-        assert "".join(one.text for one in found if one.kind != "new") == before
-        assert "".join(one.text for one in found if one.kind != "gone") == after
+        difference = word_difference(before, after)
+        assert "".join(item.text for item in difference if item.kind != "new") == before
+        assert "".join(item.text for item in difference if item.kind != "gone") == after
 
 
 def test_long_texts_differ_as_a_whole_between_what_their_ends_share() -> None:
-    before = "start " + " ".join(f"a{i}" for i in range(MOST)) + " end"
-    after = "start " + " ".join(f"b{i}" for i in range(MOST)) + " end"
-    assert [one.kind for one in word_difference(before, after)] == ["same", "gone", "new", "same"]
+    before = "start " + " ".join(f"a{i}" for i in range(MAX_WORDS)) + " end"
+    after = "start " + " ".join(f"b{i}" for i in range(MAX_WORDS)) + " end"
+    assert [each.kind for each in word_difference(before, after)] == ["same", "gone", "new", "same"]
 
 
 def test_how_much_is_the_same() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from recordings import RECORDINGS, needs_recordings
 from vivavoce import RunOptions, run_suite
-from vivavoce.features.forks.experiment import Wanted, fork_run
-from vivavoce.features.forks.report import Forked, forked
+from vivavoce.features.forks.experiment import ForkRequest, fork_run
+from vivavoce.features.forks.report import Forked, read_fork
 from vivavoce.files.rows import read_rows
 from vivavoce.records.score import conversation_name
 from vivavoce.report.capture import find_conversation
@@ -36,32 +36,32 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def conversations(turns: int, many: int) -> list[list[Message]]:
-    """Return some recorded conversations with so many turns at least, which end with words of the agent."""
+    """Return some recorded conversations with at least this many turns, which end with words of the agent."""
     rows = read_rows(AIRLINE / "sierra__gpt-4o__airline.jsonl", "jsonl")
-    found: list[list[Message]] = []
+    result: list[list[Message]] = []
     for _, row in rows:
         messages: list[Message] = row["messages"]
         while messages[-1]["role"] == "user":  # the end of a test: nobody answers it
             messages = messages[:-1]
         users = sum(message["role"] == "user" for message in messages)
         if users >= turns and messages[-1]["role"] == "assistant" and messages[-1].get("content"):
-            found.append(messages)
-    return found[:many]
+            result.append(messages)
+    return result[:many]
 
 
 def agent(recorded: Sequence[Message], fails_at: int) -> Callable[[Message], Any]:
     """Return a model that does what was recorded, but in one turn fails at times, and is of no use from then on."""
-    drawn, lock = random.Random(fails_at), threading.Lock()
-    lines = [one for one in recorded if one["role"] != "system"]
+    dice, lock = random.Random(fails_at), threading.Lock()
+    lines = [message for message in recorded if message["role"] != "system"]
 
     def answer(body: Message) -> Any:
-        said = [one for one in body["messages"] if one["role"] != "system"]
-        turn = sum(one["role"] == "user" for one in said)
+        messages = [message for message in body["messages"] if message["role"] != "system"]
+        turn = sum(message["role"] == "user" for message in messages)
         with lock:
-            fails = turn == fails_at and said[-1]["role"] == "user" and drawn.random() < ODDS
-        if fails or any(one.get("content") == WRONG for one in said):
+            fails = turn == fails_at and messages[-1]["role"] == "user" and dice.random() < ODDS
+        if fails or any(message.get("content") == WRONG for message in messages):
             return WRONG
-        message = lines[len(said)]
+        message = lines[len(messages)]
         calls = [
             {**call, "type": "function", "function": {"name": call["name"], "arguments": json.dumps(call["arguments"])}}
             for call in message.get("tool_calls") or ()
@@ -71,18 +71,18 @@ def agent(recorded: Sequence[Message], fails_at: int) -> Callable[[Message], Any
     return answer
 
 
-def written(folder: Path, recorded: Sequence[Message], server: LoopbackServer) -> Path:
+def write_suite(folder: Path, recorded: Sequence[Message], server: LoopbackServer) -> Path:
     """Write a suite whose tools answer as they did then."""
-    answers = {one["tool_call_id"]: one["content"] for one in recorded if one["role"] == "tool"}
-    calls = [call for one in recorded for call in one.get("tool_calls") or ()]
+    answers = {message["tool_call_id"]: message["content"] for message in recorded if message["role"] == "tool"}
+    calls = [call for message in recorded for call in message.get("tool_calls") or ()]
     lines = [
-        {"kind": "tool", "name": one["name"], "arguments": one["arguments"], "result": answers[one["id"]]}
-        for one in calls
+        {"kind": "tool", "name": call["name"], "arguments": call["arguments"], "result": answers[call["id"]]}
+        for call in calls
     ]
     (folder / "tools.jsonl").write_text("\n".join(map(json.dumps, [{"vivavoce_recording": 1}, *lines])))
-    names = dict.fromkeys(one["name"] for one in calls)
+    names = dict.fromkeys(call["name"] for call in calls)
     definitions = json.loads((AIRLINE / "tools_airline.json").read_text())
-    inputs = [one["content"] for one in recorded if one["role"] == "user"]
+    inputs = [message["content"] for message in recorded if message["role"] == "user"]
     suite: dict[str, Any] = {
         "name": "airline",
         "dataset": {"rows": [{"id": "task", "input": inputs, "ground_truth": recorded[-1]["content"], "state": {}}]},
@@ -102,28 +102,28 @@ def written(folder: Path, recorded: Sequence[Message], server: LoopbackServer) -
     return path
 
 
-async def searched(store: Store, path: Path) -> Forked:
+async def search(store: Store, path: Path) -> Forked:
     """Fork the first conversation of a suite that failed."""
     run = run_suite(path, RunOptions(trials=20), store=store.place).run
-    failed = next(one for one in store.outcomes(store.grading(run.id).id) if not one.scores["done"].passed)
+    failed = next(outcome for outcome in store.outcomes(store.grading(run.id).id) if not outcome.scores["done"].passed)
     name = conversation_name("task", failed.attempt.key.trial)
     stored, outcome = find_conversation(store, f"{run.id}/{name}")
-    result = await fork_run(stored, outcome, Wanted(trials=200), store=store).execute()
-    return forked(store, store.run(result.run.id))
+    result = await fork_run(stored, outcome, ForkRequest(trials=200), store=store).execute()
+    return read_fork(store, store.run(result.run.id))
 
 
 @needs_recordings
 async def test_forks_of_airline_tasks_find_the_turn_with_at_most_half_the_trials(store: Store, tmp_path: Path) -> None:
-    found: list[tuple[int, Forked]] = []
+    result: list[tuple[int, Forked]] = []
     for number, recorded in enumerate(conversations(turns=6, many=5)):
-        turns = sum(one["role"] == "user" for one in recorded)
+        turns = sum(message["role"] == "user" for message in recorded)
         fails_at = 2 + number * (turns - 2) // 4
         folder = tmp_path / str(number)
         folder.mkdir()
         with LoopbackServer(agent(recorded, fails_at)) as server:
-            found.append((fails_at, await searched(store, written(folder, recorded, server))))
-    assert len(found) == 5
-    assert [one.turn for _, one in found] == [fails_at - 1 for fails_at, _ in found]
-    assert sum(place.errors for _, one in found for place in one.places) == 0
-    spent, fixed = sum(one.spent for _, one in found), sum(one.fixed or 0 for _, one in found)
+            result.append((fails_at, await search(store, write_suite(folder, recorded, server))))
+    assert len(result) == 5
+    assert [fork.turn for _, fork in result] == [fails_at - 1 for fails_at, _ in result]
+    assert sum(place.errors for _, fork in result for place in fork.places) == 0
+    spent, fixed = sum(fork.spent for _, fork in result), sum(fork.fixed or 0 for _, fork in result)
     assert spent <= fixed / 2

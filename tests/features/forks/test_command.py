@@ -33,17 +33,17 @@ def test_the_turn_is_named_shown_and_listed(viva: Viva) -> None:
     assert done.returncode == 0
     assert "the success rate dropped at turn 2: replayed from before it," in done.stdout
     assert "original          failed" in done.stdout
-    shown = viva("show", "latest").stdout
-    assert "the success rate dropped at turn 2" in shown
-    assert "it cannot be a baseline or a point of a trend" in shown
+    output = viva("show", "latest").stdout
+    assert "the success rate dropped at turn 2" in output
+    assert "it cannot be a baseline or a point of a trend" in output
     assert "from each turn, with bot.good" in viva("runs").stdout
     assert "from each turn, with bot.good: viva show asked-" in viva("show", "latest~1", "a").stdout
 
 
 def test_json_has_the_same(viva: Viva) -> None:
     done = viva("fork", "latest/a", "--turn", "2", "--trials", "2", "--json", "--quiet")
-    found = json.loads(done.stdout)
-    assert (found["answer"], found["fork"]["turn"], found["places"][0]["failed"]) == ("one_turn", 1, 2)
+    data = json.loads(done.stdout)
+    assert (data["answer"], data["fork"]["turn"], data["places"][0]["failed"]) == ("one_turn", 1, 2)
 
 
 def test_a_search_that_finds_nothing_ends_with_3(viva: Viva) -> None:

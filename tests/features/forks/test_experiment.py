@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from vivavoce import UsageError, run_suite
-from vivavoce.features.forks.experiment import Wanted, fork_run
+from vivavoce.features.forks.experiment import ForkRequest, fork_run
 from vivavoce.features.forks.records import Fork
-from vivavoce.features.forks.report import Forked, forked
+from vivavoce.features.forks.report import Forked, read_fork
 from vivavoce.messages import ToolCall
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.capture import find_conversation
@@ -49,13 +49,13 @@ def chat(server: LoopbackServer) -> dict[str, Any]:
     return {"kind": "openai", "base_url": server.base_url, "model_handles": ["m"], "max_retries": 0}
 
 
-async def forked_from(store: Store, name: str, options: RunOptions | None = None, **wanted: Any) -> Forked:
+async def forked_from(store: Store, name: str, options: RunOptions | None = None, **request_fields: Any) -> Forked:
     run, outcome = find_conversation(store, name)
-    result = await fork_run(run, outcome, Wanted(**wanted), options, store=store).execute()
-    return forked(store, store.run(result.run.id))
+    result = await fork_run(run, outcome, ForkRequest(**request_fields), options, store=store).execute()
+    return read_fork(store, store.run(result.run.id))
 
 
-def held(store: Store, result: RunResult | Run) -> list[Outcome]:
+def outcomes_of(store: Store, result: RunResult | Run) -> list[Outcome]:
     run = result.run if isinstance(result, RunResult) else result
     return list(store.outcomes(store.grading(run.id).id))
 
@@ -66,8 +66,8 @@ async def test_forks_find_the_turn_of_each_fault_of_the_example(row: str, store:
         if file.is_file():
             shutil.copy(file, tmp_path)
     run = run_suite(tmp_path / "suite.yaml", target="bot_v2.py:reply", store=store.place).run
-    found = await forked_from(store, f"{run.id}/{row}", target="bot_v1.py:reply", trials=100)
-    assert (found.answer, found.turn) == ("fell", SEEDED[row] - 1)
+    result = await forked_from(store, f"{run.id}/{row}", target="bot_v1.py:reply", trials=100)
+    assert (result.answer, result.turn) == ("fell", SEEDED[row] - 1)
     alone = await forked_from(store, f"{run.id}/{row}", trials=20)
     assert alone.answer == ("unknown" if row == "not-arrived-yet" else "seldom")
 
@@ -76,7 +76,7 @@ def counting(fails_at: int) -> Callable[[Chat], str]:
     """Return a model that numbers its answers, and says something else in one turn."""
 
     def answer(body: Chat) -> str:
-        turn = sum(one["role"] == "user" for one in body["messages"])
+        turn = sum(message["role"] == "user" for message in body["messages"])
         return "sorry" if turn == fails_at else f"answer {turn}"
 
     return answer
@@ -90,53 +90,53 @@ async def test_earlier_turns_of_a_stateless_target_cost_no_call(store: Store, tm
         path = suite(tmp_path / "s.yaml", [TEN], chat(server))
         run = run_suite(path, store=store.place).run
         server.requests.clear()
-        found = await forked_from(store, f"{run.id}/ten", turn=9, trials=4)
+        result = await forked_from(store, f"{run.id}/ten", turn=9, trials=4)
         assert len(server.requests) == 4
         sent = server.requests[0].body["messages"]
-        assert [one["content"] for one in sent[-3:]] == ["question 9", "answer 9", "question 10"]
-        assert (found.places[0].failed, found.answer) == (4, "one_turn")
-        assert all(one.attempt.trajectory.usage.calls == 1 for one in held(store, store.run(found.run)))
+        assert [message["content"] for message in sent[-3:]] == ["question 9", "answer 9", "question 10"]
+        assert (result.places[0].failed, result.answer) == (4, "one_turn")
+        assert all(outcome.attempt.trajectory.usage.calls == 1 for outcome in outcomes_of(store, store.run(result.run)))
 
 
 async def test_the_user_and_the_target_may_say_something_else(store: Store, tmp_path: Path) -> None:
     def answer(body: Chat) -> str:
-        return "right" if "please" in " ".join(one["content"] for one in body["messages"]) else "wrong"
+        return "right" if "please" in " ".join(message["content"] for message in body["messages"]) else "wrong"
 
     row = {"id": "a", "input": ["one", "two", "three"], "ground_truth": "right"}
     with LoopbackServer(answer) as server:
         run = run_suite(suite(tmp_path / "s.yaml", [row], chat(server)), store=store.place).run
         server.requests.clear()
-        found = await forked_from(store, f"{run.id}/a", turn=1, user="two, please", trials=2)
-        assert (found.places[0].passed, len(server.requests)) == (2, 4)
-        assert found.fork.words == f"fork of {run.id}/a from turn 2, where the user says: two, please"
-        (first, *_) = held(store, store.run(found.run))
+        result = await forked_from(store, f"{run.id}/a", turn=1, user="two, please", trials=2)
+        assert (result.places[0].passed, len(server.requests)) == (2, 4)
+        assert result.fork.words == f"fork of {run.id}/a from turn 2, where the user says: two, please"
+        (first, *_) = outcomes_of(store, store.run(result.run))
         assert [message.text for message in first.attempt.trajectory.messages][::2] == ["one", "two, please", "three"]
         server.requests.clear()
-        found = await forked_from(store, f"{run.id}/a", turn=1, assistant="say please", trials=1)
-        assert (found.places[0].passed, len(server.requests)) == (1, 1)
-        assert found.fork.words.endswith("from turn 2, where the target says: say please")
+        result = await forked_from(store, f"{run.id}/a", turn=1, assistant="say please", trials=1)
+        assert (result.places[0].passed, len(server.requests)) == (1, 1)
+        assert result.fork.words.endswith("from turn 2, where the target says: say please")
         same = await forked_from(store, f"{run.id}/a", turn=1, trials=1)
         assert same.places[0].failed == 1
 
 
 def breaking(turn: int, odds: float) -> Callable[[Chat], str]:
     """Return a model that makes a mistake in one turn with some probability, and repeats it ever after."""
-    drawn, lock = random.Random(4), threading.Lock()
+    dice, lock = random.Random(4), threading.Lock()
 
     def answer(body: Chat) -> str:
-        now = sum(one["role"] == "user" for one in body["messages"])
-        said = [one["content"] for one in body["messages"] if one["role"] == "assistant"]
+        now = sum(message["role"] == "user" for message in body["messages"])
+        replies = [message["content"] for message in body["messages"] if message["role"] == "assistant"]
         with lock:
-            wrong = "wrong" in said or (now == turn and drawn.random() < odds)
+            wrong = "wrong" in replies or (now == turn and dice.random() < odds)
         return "wrong" if wrong else "right"
 
     return answer
 
 
-async def broken(store: Store, path: Path) -> str:
+async def broken_run(store: Store, path: Path) -> str:
     """Return the name of a conversation that failed."""
     run = run_suite(path, RunOptions(trials=10), store=store.place).run
-    trial = next(one.attempt.key for one in held(store, run) if not one.scores["right"].passed)
+    trial = next(outcome.attempt.key for outcome in outcomes_of(store, run) if not outcome.scores["right"].passed)
     return f"{run.id}/{trial.sample_id}#{trial.trial + 1}"
 
 
@@ -145,14 +145,16 @@ LONG = {"id": "long", "input": [f"step {turn}" for turn in range(8)], "ground_tr
 
 async def test_the_turn_of_a_mistake_that_is_made_sometimes_is_found(store: Store, tmp_path: Path) -> None:
     with LoopbackServer(breaking(5, 0.4)) as server:
-        name = await broken(store, suite(tmp_path / "s.yaml", [LONG], chat(server)))
-        found = await forked_from(store, name, trials=150)
-    assert (found.answer, found.turn) == ("fell", 4)
-    assert found.fixed is not None
-    assert found.spent <= found.fixed / 2
-    run = store.run(found.run)
-    assert (run.partial_of, run.title) == (found.fork.run, f"fork of {found.fork.of} from each turn")
-    assert {one.attempt.key.sample_id for one in held(store, run)} <= {f"long@{turn}" for turn in range(1, 9)}
+        name = await broken_run(store, suite(tmp_path / "s.yaml", [LONG], chat(server)))
+        result = await forked_from(store, name, trials=150)
+    assert (result.answer, result.turn) == ("fell", 4)
+    assert result.fixed is not None
+    assert result.spent <= result.fixed / 2
+    run = store.run(result.run)
+    assert (run.partial_of, run.title) == (result.fork.run, f"fork of {result.fork.of} from each turn")
+    assert {outcome.attempt.key.sample_id for outcome in outcomes_of(store, run)} <= {
+        f"long@{turn}" for turn in range(1, 9)
+    }
 
 
 async def test_a_search_that_was_stopped_goes_on_and_pays_nothing_twice(store: Store, tmp_path: Path) -> None:
@@ -164,25 +166,28 @@ async def test_a_search_that_was_stopped_goes_on_and_pays_nothing_twice(store: S
         server.requests.clear()
         part = await forked_from(store, conversation, RunOptions(max_calls=30), trials=60)
         assert store.run(part.run).status == "interrupted"
-        before = len(held(store, store.run(part.run)))
+        before = len(outcomes_of(store, store.run(part.run)))
         resumed = await reopen_run(part.run, store=store).execute()
-        found = forked(store, store.run(part.run))
+        fork = read_fork(store, store.run(part.run))
         assert resumed.run.status == "finished"
-        assert (found.answer, found.turn, found.spent) == (whole.answer, whole.turn, whole.spent)
-        assert [one.scored for one in found.places] == [one.scored for one in whole.places]
-        assert 0 < before < found.spent
-        assert len(server.requests) <= 8 * found.spent
+        assert (fork.answer, fork.turn, fork.spent) == (whole.answer, whole.turn, whole.spent)
+        assert [place.scored for place in fork.places] == [place.scored for place in whole.places]
+        assert 0 < before < fork.spent
+        assert len(server.requests) <= 8 * fork.spent
 
 
 async def test_an_endpoint_that_is_down_ends_the_search_and_is_never_a_failure(store: Store, tmp_path: Path) -> None:
     with LoopbackServer(counting(8)) as server:
         row = {**LONG, "ground_truth": [None] * 7 + ["answer 8"]}
         run = run_suite(suite(tmp_path / "s.yaml", [row], chat(server)), store=store.place).run
-    found = await forked_from(store, f"{run.id}/long", trials=60)
-    assert (found.answer, found.turn) == ("unknown", None)
-    assert 5 <= found.spent <= 9
-    assert (sum(one.errors for one in found.places), sum(one.scored for one in found.places)) == (found.spent, 0)
-    assert "ended with an error and are not counted" in " ".join(found.finding)
+    result = await forked_from(store, f"{run.id}/long", trials=60)
+    assert (result.answer, result.turn) == ("unknown", None)
+    assert 5 <= result.spent <= 9
+    assert (sum(place.errors for place in result.places), sum(place.scored for place in result.places)) == (
+        result.spent,
+        0,
+    )
+    assert "ended with an error and are not counted" in " ".join(result.finding)
 
 
 KEEPS = """
@@ -205,10 +210,10 @@ async def test_a_target_with_a_memory_is_told_again_and_what_it_answers_otherwis
     run = run_suite(
         suite(tmp_path / "s.yaml", [row], {"kind": "function", "function": "bot.py:reply"}), store=store.place
     )
-    found = await forked_from(store, f"{run.run.id}/a", turn=2, trials=4)
-    (place,) = found.places
+    result = await forked_from(store, f"{run.run.id}/a", turn=2, trials=4)
+    (place,) = result.places
     assert (place.apart, place.failed) == (apart, 4 - apart)
-    assert ("counted separately" in " ".join(found.finding)) == bool(apart)
+    assert ("counted separately" in " ".join(result.finding)) == bool(apart)
     with pytest.raises(UsageError, match=r"bot\.reply stores the conversation itself"):
         await forked_from(store, f"{run.run.id}/a", turn=1, assistant="no")
 
@@ -238,15 +243,15 @@ async def test_the_state_of_a_row_is_made_again_and_compared(store: Store, tmp_p
         target = {**chat(server), "handlers": {"take": "shop.py:take"}}
         run = run_suite(suite(tmp_path / "s.yaml", [row], target), store=store.place).run
         server.requests.clear()
-        found = await forked_from(store, f"{run.id}/a", turn=2, trials=3)
-        again = held(store, store.run(found.run))
-        assert [one.attempt.trajectory.state for one in again] == [{"left": 6}] * 3
+        result = await forked_from(store, f"{run.id}/a", turn=2, trials=3)
+        again = outcomes_of(store, store.run(result.run))
+        assert [outcome.attempt.trajectory.state for outcome in again] == [{"left": 6}] * 3
         assert len(server.requests) == 6
         (tmp_path / "shop.py").write_text(SHOP.replace("DRIFT = 0", "DRIFT = 100"))
-        found = await forked_from(store, f"{run.id}/a", turn=2, trials=2)
-    assert (found.places[0].errors, found.places[0].scored) == (2, 0)
-    assert "no state to return to" in found.finding[-1]
-    assert '{"left": 8}' in found.finding[-1]
+        result = await forked_from(store, f"{run.id}/a", turn=2, trials=2)
+    assert (result.places[0].errors, result.places[0].scored) == (2, 0)
+    assert "no state to return to" in result.finding[-1]
+    assert '{"left": 8}' in result.finding[-1]
 
 
 async def test_a_recorded_log_needs_somebody_who_goes_on(store: Store, tmp_path: Path) -> None:
@@ -260,12 +265,12 @@ async def test_a_recorded_log_needs_somebody_who_goes_on(store: Store, tmp_path:
     with pytest.raises(UsageError, match=r"are recorded, so there is no target to continue them.* --target"):
         await forked_from(store, f"{run.id}/a", trials=30)
     with LoopbackServer(breaking(99, 0.0)) as server:
-        found = await forked_from(store, f"{run.id}/a", target=f"{server.base_url}#m", trials=60)
-        assert (found.answer, found.turn) == ("fell", 1)
+        result = await forked_from(store, f"{run.id}/a", target=f"{server.base_url}#m", trials=60)
+        assert (result.answer, result.turn) == ("fell", 1)
         assert all(len(request.body["messages"]) in (1, 3, 5) for request in server.requests)
         path = suite(tmp_path / "s.yaml", [TEN], chat(server))
-        found = await forked_from(store, f"{run.id}/a", suite=path, turn=1, trials=2)
-        assert found.places[0].passed == 2
+        result = await forked_from(store, f"{run.id}/a", suite=path, turn=1, trials=2)
+        assert result.places[0].passed == 2
 
 
 async def test_tools_that_nobody_answers_give_what_was_recorded_until_that_differs(
@@ -290,16 +295,16 @@ async def test_tools_that_nobody_answers_give_what_was_recorded_until_that_diffe
     with LoopbackServer(buyer) as server:
         target = {**chat(server), "tools": [{"type": "function", "function": tool}]}
         path = suite(tmp_path / "s.yaml", [{"id": "other", "input": "x"}], target)
-        found = await forked_from(store, f"{run.id}/a", suite=path, turn=0, user="lamp", trials=1)
-    (outcome,) = held(store, store.run(found.run))
+        result = await forked_from(store, f"{run.id}/a", suite=path, turn=0, user="lamp", trials=1)
+    (outcome,) = outcomes_of(store, store.run(result.run))
     first, second = outcome.attempt.trajectory.turns
-    assert [one.text for one in first.messages[1:]] == ["", '{"left": 8}', "left: 8"]
+    assert [message.text for message in first.messages[1:]] == ["", '{"left": 8}', "left: 8"]
     assert second.failure is not None
     assert second.failure.message.startswith("the original conversation has no result of take(")
 
 
 @pytest.mark.parametrize(
-    ("wanted", "complaint"),
+    ("request_fields", "complaint"),
     [
         ({"turn": 3}, "--turn 4 does not exist; .*/a has 3 turns"),
         ({"turn": 2, "assistant": "x"}, "--turn 3 is the last turn of .*/a; there is nothing to replay after it"),
@@ -309,7 +314,7 @@ async def test_tools_that_nobody_answers_give_what_was_recorded_until_that_diffe
     ],
 )
 async def test_what_cannot_be_gone_on_from_is_said(
-    wanted: dict[str, Any], complaint: str, store: Store, tmp_path: Path
+    request_fields: dict[str, Any], complaint: str, store: Store, tmp_path: Path
 ) -> None:
     (tmp_path / "bot.py").write_text("def reply(messages): return 'no'")
     row = {"id": "a", "input": ["x", "y", "z"], "ground_truth": "yes"}
@@ -321,7 +326,7 @@ async def test_what_cannot_be_gone_on_from_is_said(
     path.write_text(json.dumps(described))
     run = run_suite(path, store=store.place).run
     with pytest.raises(UsageError, match=complaint):
-        await forked_from(store, f"{run.id}/a", **wanted)
+        await forked_from(store, f"{run.id}/a", **request_fields)
     with pytest.raises(UsageError, match="has only one turn"):
         await forked_from(store, f"{run.id}/b")
 
@@ -335,7 +340,7 @@ async def test_a_grader_or_a_target_that_changed_since_is_noticed(store: Store, 
     run = run_suite(path, store=store.place).run
     (tmp_path / "bot.py").write_text("def reply(messages): return 'yes'")
     stored, outcome = find_conversation(store, f"{run.id}/a")
-    result = await fork_run(stored, outcome, Wanted(turn=1, trials=1), store=store).execute()
+    result = await fork_run(stored, outcome, ForkRequest(turn=1, trials=1), store=store).execute()
     assert any("the code of the target has changed since" in note for note in result.notes)
     (tmp_path / "g.py").write_text("def g(sample, submission): return 0.5")
     with pytest.raises(UsageError, match=r"'g' has changed since it graded .*; grade it again first: viva runs grade"):
@@ -377,27 +382,27 @@ async def test_a_tester_leads_on_and_knows_what_was_said(store: Store, tmp_path:
     }
     (tmp_path / "led.yaml").write_text(json.dumps(described))
     run = run_suite(tmp_path / "led.yaml", store=store.place).run
-    (first,) = held(store, run)
+    (first,) = outcomes_of(store, run)
     assert [message.text for message in first.attempt.trajectory.messages][::2] == ["ask 1", "ask 2", "ask 3", "ask 4"]
-    found = await forked_from(store, f"{run.id}/a", turn=1, user="some magic", trials=1)
-    (outcome,) = held(store, store.run(found.run))
-    assert found.places[0].passed == 1
+    result = await forked_from(store, f"{run.id}/a", turn=1, user="some magic", trials=1)
+    (outcome,) = outcomes_of(store, store.run(result.run))
+    assert result.places[0].passed == 1
     assert [message.text for message in outcome.attempt.trajectory.messages] == [
         "ask 1",
         "heard 1 ask 1",
         "some magic",
         "heard 3 some magic",
     ]
-    found = await forked_from(store, f"{run.id}/a", turn=1, assistant="heard nothing", trials=1)
-    (outcome,) = held(store, store.run(found.run))
-    said = [message.text for message in outcome.attempt.trajectory.messages]
-    assert said[3:6] == ["heard nothing", "ask 3", "heard 5 ask 3"]
+    result = await forked_from(store, f"{run.id}/a", turn=1, assistant="heard nothing", trials=1)
+    (outcome,) = outcomes_of(store, store.run(result.run))
+    texts = [message.text for message in outcome.attempt.trajectory.messages]
+    assert texts[3:6] == ["heard nothing", "ask 3", "heard 5 ask 3"]
     test = outcome.attempt.trajectory.test
     assert test is not None
-    assert [one.turn_number for one in test.history] == [1, 2, 3, 4]
-    assert found.places[0].failed == 1
-    found = await forked_from(store, f"{run.id}/a", turn=3, assistant="heard all", trials=1)
-    (outcome,) = held(store, store.run(found.run))
+    assert [entry.turn_number for entry in test.history] == [1, 2, 3, 4]
+    assert result.places[0].failed == 1
+    result = await forked_from(store, f"{run.id}/a", turn=3, assistant="heard all", trials=1)
+    (outcome,) = outcomes_of(store, store.run(result.run))
     assert [message.text for message in outcome.attempt.trajectory.messages][-2:] == ["ask 4", "heard all"]
 
 

@@ -13,10 +13,10 @@ from server.live import get, serving
 from vivavoce import UsageError, run_suite
 from vivavoce.client import Client
 from vivavoce.errors import NotFound
-from vivavoce.features.forks.experiment import Wanted, fork_run
+from vivavoce.features.forks.experiment import ForkRequest, fork_run
 from vivavoce.features.forks.page import fork_plot
 from vivavoce.features.forks.records import Fork, fork_lines, forks_of, same_turns, start_id, start_of
-from vivavoce.features.forks.report import Forked, Place, forked, places_table, sentences
+from vivavoce.features.forks.report import Forked, Place, places_table, read_fork, sentences
 from vivavoce.records.run import AttemptKey, Run
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.capture import find_conversation
@@ -49,8 +49,8 @@ async def forks(tmp_path: Path) -> tuple[Path, Run, Run]:
     run = run_suite(tmp_path / "suite.yaml", store=place).run
     with Store.open(place) as store:
         stored, outcome = find_conversation(store, f"{run.id}/a")
-        wanted = Wanted(trials=60, target="bot.py:good")
-        result = await fork_run(stored, outcome, wanted, store=store).execute()
+        request = ForkRequest(trials=60, target="bot.py:good")
+        result = await fork_run(stored, outcome, request, store=store).execute()
         return place, store.run(run.id), store.run(result.run.id)
 
 
@@ -62,20 +62,20 @@ def store(forks: tuple[Path, Run, Run]) -> Iterator[Store]:
 
 def test_every_reader_says_the_same(forks: tuple[Path, Run, Run], store: Store) -> None:
     _, run, fork = forks
-    found = forked(store, fork)
-    assert (found.answer, found.turn) == ("fell", 1)
+    result = read_fork(store, fork)
+    assert (result.answer, result.turn) == ("fell", 1)
     with serving(store) as url, Client(url) as client:
-        assert client.fork(fork.id) == found
-        (listed,) = client.forks(run.id)
-        assert (listed.run, listed.fork) == (fork.id, found.fork)
-        assert client.forks(run.id, sample=found.fork.sample) == [listed]
+        assert client.fork(fork.id) == result
+        (entry,) = client.forks(run.id)
+        assert (entry.run, entry.fork) == (fork.id, result.fork)
+        assert client.forks(run.id, sample=result.fork.sample) == [entry]
         with pytest.raises(NotFound, match="no sample 'b'"):
             client.forks(run.id, sample="b")
         page = get(f"{url}/runs/{fork.id}/fork")
         assert page.status == 200
-        for sentence in found.finding:
+        for sentence in result.finding:
             assert sentence[1:] in page.text
-        heads, rows = places_table(found)
+        heads, rows = places_table(result)
         assert all(head.capitalize() in page.text for head in heads)
         assert all(f">{cell}<" in page.text for row in rows for cell in row[1:] if cell)
         assert "the odds fell here" in page.text
@@ -86,7 +86,7 @@ def test_every_reader_says_the_same(forks: tuple[Path, Run, Run], store: Store) 
         assert get(f"{url}/runs/{run.id}/fork").status == 422
         assert get(f"{url}/api/v1/runs/{run.id}/fork").status == 422
     (line,) = fork_lines(store, run, AttemptKey("a", "bot.bad", 0))
-    assert line == f"{found.fork.words}: viva show {fork.id}"
+    assert line == f"{result.fork.words}: viva show {fork.id}"
     assert forks_of(store, run.id, AttemptKey("a", "bot.bad", 1)) == []
 
 
@@ -99,16 +99,16 @@ def test_a_fork_is_no_run_of_the_suite(forks: tuple[Path, Run, Run], store: Stor
     with pytest.raises(UsageError, match=f"is a fork of {run.id}/a .*; fork that conversation again"):
         suite_of(fork)
     with pytest.raises(UsageError, match="is not a fork; make one with: viva runs fork"):
-        forked(store, run)
+        read_fork(store, run)
 
 
 def test_the_plot_has_a_mark_for_each_place_that_was_tried_and_for_the_end(
     forks: tuple[Path, Run, Run], store: Store
 ) -> None:
-    found = forked(store, forks[2])
-    plot = fork_plot(found)
+    fork = read_fork(store, forks[2])
+    plot = fork_plot(fork)
     assert [mark.run for mark in plot.marks if mark.kind == "bad"] == ["turn 2"]
-    assert len(plot.marks) == 1 + sum(place.share is not None for place in found.places)
+    assert len(plot.marks) == 1 + sum(place.share is not None for place in fork.places)
     assert [name for _, name in plot.dates] == ["1", "2", "3", "original"]
     assert (plot.axis.low, plot.axis.high) == (0.0, 1.0)
 
@@ -116,12 +116,12 @@ def test_the_plot_has_a_mark_for_each_place_that_was_tried_and_for_the_end(
 FORK = Fork(run="r", sample="a", target="t", trial=0, grader="g", trials=9, turns=2, ended_well=False)
 
 
-def shown(**fields: object) -> Forked:
+def make_fork(**fields: object) -> Forked:
     places = [
         Place(turn=0, sample="a@1", passed=4, failed=1, share=0.8, low=0.4, high=0.95),
         Place(turn=1, sample="a@2"),
     ]
-    given = {
+    defaults = {
         "run": "f",
         "fork": FORK,
         "status": "finished",
@@ -130,25 +130,25 @@ def shown(**fields: object) -> Forked:
         "spent": 5,
         "finding": [],
     }
-    return Forked.model_validate({**given, **fields})
+    return Forked.model_validate({**defaults, **fields})
 
 
 def test_sentences_say_what_was_found() -> None:
-    assert sentences(shown(), []) == ["no turn stands out after 5 replays"]
-    assert sentences(shown(status="running"), [])[0].startswith("so far no turn stands out")
-    last = sentences(shown(answer="fell", turn=1, fixed=40, judged_turn=1), [])
+    assert sentences(make_fork(), []) == ["no turn stands out after 5 replays"]
+    assert sentences(make_fork(status="running"), [])[0].startswith("so far no turn stands out")
+    last = sentences(make_fork(answer="fell", turn=1, fixed=40, judged_turn=1), [])
     assert last == [
         "the success rate dropped at turn 2, the last: replayed from before it, none was tried; "
         "and the original did not",
         "5 replays were enough; the same number from each turn would have needed about 40",
         "the metric first_failure names turn 2, too",
     ]
-    other = sentences(shown(answer="fell", turn=0, judged_turn=1), [])
+    other = sentences(make_fork(answer="fell", turn=0, judged_turn=1), [])
     assert other[-1] == "the metric first_failure names turn 2, a different turn"
     broken = [Place(turn=0, sample="a@1", errors=2), Place(turn=1, sample="a@2", apart=1)]
-    said = sentences(shown(places=broken), ["it is down"])
-    assert said[1] == "2 replays ended with an error and are not counted: it is down"
-    assert said[2].startswith("1 replay counted separately")
+    lines = sentences(make_fork(places=broken), ["it is down"])
+    assert lines[1] == "2 replays ended with an error and are not counted: it is down"
+    assert lines[2].startswith("1 replay counted separately")
 
 
 def test_the_id_of_a_start_says_its_turn() -> None:
@@ -160,10 +160,14 @@ def test_the_id_of_a_start_says_its_turn() -> None:
 
 def test_turns_are_the_same_by_words_and_calls() -> None:
     def turns(reply: str, *calls: str) -> list[Turn]:
-        made: list[dict[str, Any]] = [{"id": call, "name": call, "arguments": {}} for call in calls]
-        spoken: dict[str, Any] = {"role": "assistant", "content": reply, **({"tool_calls": made} if made else {})}
+        tool_calls: list[dict[str, Any]] = [{"id": call, "name": call, "arguments": {}} for call in calls]
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": reply,
+            **({"tool_calls": tool_calls} if tool_calls else {}),
+        }
         return list(
-            replay(Sample.model_validate({"id": "s", "messages": [{"role": "user", "content": "x"}, spoken]})).turns
+            replay(Sample.model_validate({"id": "s", "messages": [{"role": "user", "content": "x"}, message]})).turns
         )
 
     assert same_turns(turns("yes"), turns(" yes "))

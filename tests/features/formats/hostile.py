@@ -34,8 +34,8 @@ _VALUES: list[Any] = [
 
 
 @st.composite
-def damaged(draw: st.DrawFn, example: Any) -> Any:
-    """Return an example of which one to three values are replaced, taken out or repeated."""
+def damage(draw: st.DrawFn, example: Any) -> Any:
+    """Return an example with one to three values replaced, removed or repeated."""
     value = deepcopy(example)
     for _ in range(draw(st.integers(1, 3))):
         places = list(_places(value))

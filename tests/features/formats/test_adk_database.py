@@ -30,13 +30,13 @@ CREATE TABLE events (id VARCHAR(128), {KEYS}, invocation_id VARCHAR(256), author
 """
 CALL = {"function_call": {"id": "c1", "name": "weather", "args": {"city": "Rome"}}}
 RESULT = {"function_response": {"id": "c1", "name": "weather", "response": {"result": "rain"}}}
-SAID = (
+PARTS = (
     ("user", "user", {"text": "And in Rome?"}),
     ("router", "model", CALL),
     ("router", "user", RESULT),
     ("forecaster", "model", {"text": "It rains."}),
 )
-TOLD = [
+EXPECTED = [
     ("user", None, "And in Rome?"),
     ("assistant", "router", None),
     ("tool", "weather", "rain"),
@@ -61,7 +61,7 @@ def now(path: Path, *more: tuple[str, Any]) -> Path:
     """Write a file as google-adk does now; the events of ann come out of their order."""
     events = [
         {"author": author, "invocation_id": "i", "timestamp": 1795395597.5, "content": {"role": role, "parts": [part]}}
-        for author, role, part in SAID
+        for author, role, part in PARTS
     ]
     rows: list[tuple[Any, ...]] = [
         (f"e{number}", "app", "ann", "s", "i", f"2026-11-23 03:31:5{number}", json.dumps(event))
@@ -73,12 +73,12 @@ def now(path: Path, *more: tuple[str, Any]) -> Path:
 
 def rows_of(path: Path) -> tuple[list[dict[str, Any]], Loss]:
     loss = Loss()
-    found = detect(path)
-    assert found.name == "google-adk"
-    return [row for _, row in read(path, found, loss)], loss
+    result = detect(path)
+    assert result.name == "google-adk"
+    return [row for _, row in read(path, result, loss)], loss
 
 
-def told(row: dict[str, Any]) -> list[tuple[Any, ...]]:
+def summarize(row: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(message["role"], message.get("name"), message["content"]) for message in row["messages"]]
 
 
@@ -86,8 +86,8 @@ def test_each_session_is_a_conversation_in_the_order_of_its_times(tmp_path: Path
     hello = {"author": "user", "invocation_id": "j", "content": {"role": "user", "parts": [{"text": "Hello."}]}}
     rows, loss = rows_of(now(tmp_path / "sessions.db", ("bob", json.dumps(hello))))
     assert [(row["id"], row["metadata"]["user_id"]) for row in rows] == [("s", "ann"), ("s", "bob")]
-    assert told(rows[0]) == TOLD
-    assert told(rows[1]) == [("user", None, "Hello.")]
+    assert summarize(rows[0]) == EXPECTED
+    assert summarize(rows[1]) == [("user", None, "Hello.")]
     assert rows[0]["messages"][1]["tool_calls"][0]["id"] == rows[0]["messages"][2]["tool_call_id"]
     assert (rows[0]["metadata"]["app_name"], rows[0]["metadata"]["session_state"]) == ("app", {"city": "Rome"})
     assert loss.entries() == []
@@ -99,11 +99,11 @@ def test_files_of_older_versions_are_read_but_for_what_is_pickled(tmp_path: Path
             *(f"e{number}", "app", "ann", "s", "i", author, b"pickled", "[]", None, f"2026-11-23 03:31:5{number}.5"),
             *(json.dumps({"role": role, "parts": [part]}), 0, '{"total_token_count": 3}', None),
         )
-        for number, (author, role, part) in enumerate(SAID)
+        for number, (author, role, part) in enumerate(PARTS)
     ]
     statement = f"INSERT INTO events VALUES ({', '.join('?' * len(rows[0]))})"
     [ann, _], loss = rows_of(file_of(tmp_path / "sessions.db", OLD_EVENTS, statement, rows))
-    assert told(ann) == TOLD
+    assert summarize(ann) == EXPECTED
     assert ann["messages"][0]["timestamp"] == "2026-11-23T03:31:50.500000+00:00"
     assert ann["messages"][3]["metadata"]["google-adk"]["usage_metadata"] == {"total_token_count": 3}
     assert [(entry.kind, entry.what, entry.count) for entry in loss.entries()] == [("dropped", PICKLED, 4)]

@@ -19,8 +19,8 @@ def _thinking(text: str) -> dict[str, Any]:
     return {"type": "thinking", "thinking": text, "signature": "s"}
 
 
-def _lists(one: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(one, max_size=2)
+def _lists(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(item, max_size=2)
 
 
 texts = st.text(min_size=1)
@@ -50,8 +50,10 @@ def conversations(draw: st.DrawFn) -> dict[str, Any]:
             }
             for call in open_calls
         ]
-        said: list[Any] = results + draw(st.lists(words | images, min_size=not results, max_size=2))
-        messages.append({"role": "user", "content": said if results else draw(st.sampled_from([said, "What?"]))})
+        contents: list[Any] = results + draw(st.lists(words | images, min_size=not results, max_size=2))
+        messages.append(
+            {"role": "user", "content": contents if results else draw(st.sampled_from([contents, "What?"]))}
+        )
         open_calls = [f"call_{number}_{n}" for n in range(draw(st.integers(0, 2)))]
         calls: list[Any] = [
             {"type": "tool_use", "id": call, "name": "look_up", "input": draw(st.dictionaries(texts, json_values))}

@@ -8,7 +8,7 @@ from atif import Trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import back_and_forth, read_values
 from vivavoce.conversations.format import Loss
 from vivavoce.features.formats.atif import FORMAT
@@ -116,8 +116,8 @@ def test_what_is_read_is_written_as_it_was(trajectory: dict[str, Any]) -> None:
 @given(trajectories())
 def test_the_models_of_the_package_read_what_we_write(trajectory: dict[str, Any]) -> None:
     theirs = Trajectory.model_validate(trajectory)
-    [written] = back_and_forth(FORMAT, [theirs.model_dump(mode="json", exclude_none=True)])
-    assert Trajectory.model_validate(written) == theirs
+    [trajectory_written] = back_and_forth(FORMAT, [theirs.model_dump(mode="json", exclude_none=True)])
+    assert Trajectory.model_validate(trajectory_written) == theirs
 
 
 def test_a_step_of_the_agent_is_its_message_and_what_it_observed() -> None:
@@ -192,6 +192,6 @@ def test_what_a_trajectory_cannot_hold_is_told() -> None:
     ]
 
 
-@given(damaged(TRAJECTORY))
+@given(damage(TRAJECTORY))
 def test_nothing_makes_the_reader_fail(record: Any) -> None:
     read_values(FORMAT, [record, TRAJECTORY])

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import NOWHERE, read_values
 from vivavoce.conversations.format import Place, Record
 from vivavoce.features.formats.autogen import FORMAT
@@ -103,6 +103,6 @@ def test_without_a_user_the_one_who_begins_is_it() -> None:
     assert not loss.is_lossless
 
 
-@given(damaged(THREAD) | damaged(CONTEXT))
+@given(damage(THREAD) | damage(CONTEXT))
 def test_nothing_makes_the_reader_fail(record: Any) -> None:
     read_values(FORMAT, [record, THREAD])

@@ -12,7 +12,7 @@ import pytest
 from cli.conftest import Viva
 
 CALL = {"type": "tool_use", "id": "t1", "name": "find", "input": {"order": "1042"}}
-ASKED: list[dict[str, Any]] = [
+MESSAGES: list[dict[str, Any]] = [
     {"role": "user", "content": "Where is 1042?"},
     {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, CALL]},
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "sent"}]},
@@ -25,7 +25,7 @@ PLAIN = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "H
 def log(tmp_path: Path) -> Path:
     """Return a file of two conversations as Anthropic writes them, the second of them without an id."""
     path = tmp_path / "log.jsonl"
-    rows = [{"id": "c1", "system": "Be kind.", "messages": ASKED}, {"messages": PLAIN}]
+    rows = [{"id": "c1", "system": "Be kind.", "messages": MESSAGES}, {"messages": PLAIN}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
@@ -51,12 +51,12 @@ def test_a_file_is_converted_and_says_what_is_kept_aside(viva: Viva, log: Path, 
 
 
 def test_what_a_format_has_no_place_for_is_told(viva: Viva, tmp_path: Path) -> None:
-    said = {"role": "assistant", "content": "Hello.", "reasoning_content": "Greet."}
-    (tmp_path / "rows.jsonl").write_text(json.dumps({"messages": [PLAIN[0], said]}))
+    message = {"role": "assistant", "content": "Hello.", "reasoning_content": "Greet."}
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"messages": [PLAIN[0], message]}))
     done = viva("convert", "rows.jsonl", "out.jsonl", "--to", "gemini")
     assert done.stderr.splitlines()[1:] == ["left out:", "  1 × 'reasoning_content' of a message (line 1, message 1)"]
     done = viva("convert", "rows.jsonl", "wire.jsonl", "--to", "openai", "--strict")
-    assert (done.returncode, rows_of(tmp_path / "wire.jsonl")) == (0, [{"messages": [PLAIN[0], said]}])
+    assert (done.returncode, rows_of(tmp_path / "wire.jsonl")) == (0, [{"messages": [PLAIN[0], message]}])
 
 
 def test_a_second_import_adds_only_what_is_new(viva: Viva, log: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_was_converted_comes_back_through_a_pipe(viva: Viva, log: Path) -> 
     viva("convert", "log.jsonl", "rows.jsonl")
     back = viva("convert", "rows.jsonl", "-", "--to", "anthropic")
     first, second = (json.loads(line) for line in back.stdout.splitlines())
-    assert (first["system"], first["messages"], second["messages"]) == ("Be kind.", ASKED, PLAIN)
+    assert (first["system"], first["messages"], second["messages"]) == ("Be kind.", MESSAGES, PLAIN)
 
 
 def test_wrong_names_are_told(viva: Viva, log: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_folder_is_read_file_by_file(viva: Viva, log: Path, tmp_path: Path) ->
     folder = tmp_path / "logs"
     folder.mkdir()
     for name in ("b", "a"):
-        (folder / f"{name}.json").write_text(json.dumps({"id": name, "messages": ASKED}))
+        (folder / f"{name}.json").write_text(json.dumps({"id": name, "messages": MESSAGES}))
     done = viva("convert", "logs", "rows.jsonl")
     assert done.returncode == 0, done.stderr
     assert [row["id"] for row in rows_of(tmp_path / "rows.jsonl")] == ["a", "b"]

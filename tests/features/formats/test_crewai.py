@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import read_values
 from vivavoce.features.formats.crewai import FORMAT
 
@@ -72,7 +72,7 @@ EVENTS: list[dict[str, Any]] = [
 ]
 
 
-def _said(row: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
+def _speech(row: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
     return [(message["role"], message.get("name"), message["content"]) for message in row["messages"]]
 
 
@@ -87,7 +87,7 @@ def test_the_output_of_an_agent_on_its_own_has_its_name_and_what_it_used() -> No
 
 def test_the_output_of_a_crew_is_the_conversation_of_its_agents() -> None:
     [row], loss = read_values(FORMAT, [CREW])
-    assert _said(row) == [
+    assert _speech(row) == [
         ("system", None, "You are finder."),
         ("user", None, "Current task: where is 1042?"),
         ("assistant", "finder", None),
@@ -103,29 +103,29 @@ def test_the_output_of_a_crew_is_the_conversation_of_its_agents() -> None:
 
 def test_a_log_is_one_conversation() -> None:
     [row], loss = read_values(FORMAT, LOG)
-    assert _said(row) == [("user", None, "Where?"), ("assistant", "finder", "Sent.")]
+    assert _speech(row) == [("user", None, "Where?"), ("assistant", "finder", "Sent.")]
     assert row["messages"][0]["timestamp"] == "2026-11-23T00:00:01"
     assert loss.entries() == []
 
 
 def test_events_of_a_run_are_one_conversation() -> None:
     [first, second], loss = read_values(FORMAT, EVENTS)
-    assert _said(first) == [
+    assert _speech(first) == [
         ("user", None, "Where is 1042?"),
         *(("assistant", "finder", None), ("tool", "find", "sent")),
         *(("assistant", "finder", None), ("tool", "ask", "no answer")),
         ("assistant", "finder", "It was sent."),
     ]
     assert first["metadata"] == {"crew": "shop", "inputs": {"n": 1042}}
-    assert _said(second) == [("user", None, "Where is 1042?"), ("assistant", "finder", "It was sent.")]
+    assert _speech(second) == [("user", None, "Where is 1042?"), ("assistant", "finder", "It was sent.")]
     assert [entry.what for entry in loss.entries()] == ["events of the type llm_call_completed"]
 
 
-@given(damaged(CREW) | damaged(TASK))
+@given(damage(CREW) | damage(TASK))
 def test_nothing_makes_the_reader_fail(record: Any) -> None:
     read_values(FORMAT, [record, CREW])
 
 
-@given(damaged(LOG) | damaged(EVENTS))
+@given(damage(LOG) | damage(EVENTS))
 def test_nothing_makes_the_reader_of_entries_fail(records: Any) -> None:
     read_values(FORMAT, [*records, CREW])

@@ -133,12 +133,12 @@ def test_a_test_file_becomes_a_suite_and_says_what_has_no_translation(viva: Viva
     (tmp_path / "test_bot.py").write_text(TESTS)
     done = viva("convert", "test_bot.py", "suite.yaml")
     assert done.returncode == 0, done.stderr
-    for told in (
+    for fields in (
         "metric BiasMetric (line 12)",
         "'turns' of a test case, which is made by code (line 15)",
         "'threshold'",
     ):
-        assert told in done.stderr
+        assert fields in done.stderr
     valid = viva("validate", "suite.yaml", VIVAVOCE_JUDGE="openai:gpt-x")
     assert valid.returncode == 0, valid.stderr
     assert "1 recorded conversation" in valid.stdout

@@ -13,7 +13,7 @@ from vivavoce.conversations.format import NATIVE, Loss, Record, all_formats, for
 from vivavoce.conversations.reading import detect, read
 from vivavoce.messages import read_messages
 
-every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: f"{one.format}: {one.about}")
+every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda item: f"{item.format}: {item.about}")
 
 
 @every_example
@@ -29,17 +29,17 @@ def test_no_other_format_claims_a_record_of_it(example: Example, tmp_path: Path)
         as_document.write_text(json.dumps(example.content))
         assert detect(as_document).name == example.format
     others = [
-        one
-        for one in all_formats()
-        if one.read
-        and one.records is None
-        and one.name != NATIVE
-        and (not one.is_general or one.name == example.format)
+        format_
+        for format_ in all_formats()
+        if format_.read
+        and format_.records is None
+        and format_.name != NATIVE
+        and (not format_.is_general or format_.name == example.format)
     ]
     if format_named(example.format).records is None:
         for format_ in others:
-            found = [one for one in scan_records(path, format_.lists) if isinstance(one, Record)]
-            claimed = any(map(format_.fits, found))
+            result = [record for record in scan_records(path, format_.lists) if isinstance(record, Record)]
+            claimed = any(map(format_.fits, result))
             assert claimed == (format_.name == example.format), format_.name
 
 
@@ -68,5 +68,7 @@ def test_of_a_long_document_only_the_beginning_is_looked_at(tmp_path: Path) -> N
 
 def test_every_format_that_is_read_has_an_example() -> None:
     native = format_named(NATIVE)
-    read_as_their_own = {one.name for one in all_formats() if one.read and (one is native or one.read != native.read)}
+    read_as_their_own = {
+        format_.name for format_ in all_formats() if format_.read and (format_ is native or format_.read != native.read)
+    }
     assert {example.format for example in EXAMPLES} == read_as_their_own

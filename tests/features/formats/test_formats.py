@@ -19,9 +19,9 @@ def test_rows_have_the_fields_of_samples() -> None:
 
 
 def test_every_format_is_found_by_its_name_and_goes_at_least_one_way() -> None:
-    assert [one.name for one in all_formats()] == names()
-    assert all(one.read or one.write for one in all_formats())
-    assert len({one.title for one in all_formats()}) == len(names())
+    assert [format_.name for format_ in all_formats()] == names()
+    assert all(format_.read or format_.write for format_ in all_formats())
+    assert len({format_.title for format_ in all_formats()}) == len(names())
 
 
 def test_an_unknown_format_is_told_with_the_closest() -> None:

@@ -14,20 +14,25 @@ PAGE = DOCS / "reference" / "formats.md"
 def test_the_table_has_every_format_in_its_order_with_its_ways() -> None:
     table = PAGE.read_text().partition("\n## The table\n")[2].partition("\n## ")[0]
     lines = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
-    listed = [(name.strip().strip("`"), title.strip(), ways.strip()) for name, title, ways, *_ in lines]
+    rows_listed = [(name.strip().strip("`"), title.strip(), ways.strip()) for name, title, ways, *_ in lines]
     ways = {(True, True): "in and out", (True, False): "in", (False, True): "out"}
-    known = [(one.name, one.title, ways[one.read is not None, one.write is not None]) for one in all_formats()]
-    assert listed == known
-    assert all(kept.strip() and tested.strip() for *_, kept, tested in lines)
+    known = [
+        (format_.name, format_.title, ways[format_.read is not None, format_.write is not None])
+        for format_ in all_formats()
+    ]
+    assert rows_listed == known
+    assert all(extra.strip() and tested.strip() for *_, extra, tested in lines)
 
 
 def test_the_guide_names_each_format_under_its_ways() -> None:
     page = (DOCS / "guides" / "formats.md").read_text()
     rows = re.findall(r"^\| (in and out|in|out) \| (.*) \|$", page, re.MULTILINE)
-    listed = {ways: set(re.findall("`([^`]+)`", names)) for ways, names in rows}
+    table = {ways: set(re.findall("`([^`]+)`", names)) for ways, names in rows}
     ways = {"in and out": (True, True), "in": (True, False), "out": (False, True)}
     known = {
-        name: {one.name for one in all_formats() if (one.read is not None, one.write is not None) == way}
+        name: {
+            format_.name for format_ in all_formats() if (format_.read is not None, format_.write is not None) == way
+        }
         for name, way in ways.items()
     }
-    assert listed == known
+    assert table == known

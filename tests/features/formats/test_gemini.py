@@ -15,7 +15,7 @@ from vivavoce.features.formats.gemini import FORMAT
 
 texts = st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts, lambda one: st.lists(one, max_size=2)
+    st.none() | st.booleans() | st.integers() | texts, lambda item: st.lists(item, max_size=2)
 )
 objects = st.dictionaries(texts, json_values, max_size=2)
 kinds = st.sampled_from(["image/png", "audio/wav"])
@@ -28,35 +28,35 @@ def part(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(fields, optional={"thoughtSignature": texts})
 
 
-def called(key: str) -> st.SearchStrategy[Any]:
+def call_parts(key: str) -> st.SearchStrategy[Any]:
     return part(**{key: st.fixed_dictionaries({"name": names, "args": objects}, optional=ID)})
 
 
-def came(key: str) -> st.SearchStrategy[Any]:
+def result_parts(key: str) -> st.SearchStrategy[Any]:
     return part(**{key: st.fixed_dictionaries({"name": names, "response": responses}, optional=ID)})
 
 
-said = st.one_of(
+text_parts = st.one_of(
     part(text=texts),
     part(
         inlineData=st.sampled_from([{"mimeType": "image/png", "data": "aGk="}, {"mimeType": "audio/wav", "data": "a"}])
     ),
     part(inline_data=st.just({"mime_type": "image/png", "data": "aGk="})),
     part(fileData=st.sampled_from([{"fileUri": "gs://a", "mimeType": "image/png"}, {"fileUri": "gs://a"}])),
-    came("functionResponse"),
-    came("function_response"),
+    result_parts("functionResponse"),
+    result_parts("function_response"),
 )
-answered = st.one_of(
+answer_contents = st.one_of(
     part(text=texts),
     part(text=texts, thought=st.just(True)),
     part(executableCode=st.just({"language": "PYTHON", "code": "1"})),
-    called("functionCall"),
-    called("function_call"),
+    call_parts("functionCall"),
+    call_parts("function_call"),
 )
 contents = st.one_of(
-    st.fixed_dictionaries({"role": st.sampled_from(["user", "function"]), "parts": st.lists(said, max_size=4)}),
-    st.fixed_dictionaries({"parts": st.lists(said, max_size=2)}),
-    st.fixed_dictionaries({"role": st.just("model"), "parts": st.lists(answered, max_size=4)}),
+    st.fixed_dictionaries({"role": st.sampled_from(["user", "function"]), "parts": st.lists(text_parts, max_size=4)}),
+    st.fixed_dictionaries({"parts": st.lists(text_parts, max_size=2)}),
+    st.fixed_dictionaries({"role": st.just("model"), "parts": st.lists(answer_contents, max_size=4)}),
 )
 SYSTEM: list[dict[str, Any]] = [
     {},
@@ -67,9 +67,9 @@ SYSTEM: list[dict[str, Any]] = [
 
 
 @given(st.lists(contents, min_size=1, max_size=4), st.sampled_from(SYSTEM))
-def test_what_is_read_is_written_as_it_was(listed: list[Any], system: dict[str, Any]) -> None:
+def test_what_is_read_is_written_as_it_was(contents_list: list[Any], system: dict[str, Any]) -> None:
     assert FORMAT.write is not None
-    request = {"contents": listed, **system}
+    request = {"contents": contents_list, **system}
     rows, loss = read_values(FORMAT, [request])
     assert list(FORMAT.write(json.loads(json.dumps(rows)), loss)) == [request]
     assert {entry.kind for entry in loss.entries()} <= {"aside", "guessed", "orphan_call", "orphan_result"}
@@ -147,12 +147,12 @@ def test_what_the_package_writes_is_read_in_each_spelling() -> None:
 def test_the_package_takes_what_is_written() -> None:
     assert FORMAT.write is not None
     _, loss = read_values(FORMAT, [])
-    [written] = FORMAT.write([{"messages": [{"role": "system", "content": "Be kind."}, *OURS]}], loss)
-    assert types.Content.model_validate(written["systemInstruction"]).parts == [types.Part(text="Be kind.")]
-    taken = [types.Content.model_validate(content) for content in written["contents"]]
-    assert [content.role for content in taken] == ["user", "model", "user", "model"]
-    assert taken[1].parts == [types.Part(function_call=CALL)]
-    assert taken[2].parts == CHAT[2].parts
+    [document] = FORMAT.write([{"messages": [{"role": "system", "content": "Be kind."}, *OURS]}], loss)
+    assert types.Content.model_validate(document["systemInstruction"]).parts == [types.Part(text="Be kind.")]
+    contents = [types.Content.model_validate(content) for content in document["contents"]]
+    assert [content.role for content in contents] == ["user", "model", "user", "model"]
+    assert contents[1].parts == [types.Part(function_call=CALL)]
+    assert contents[2].parts == CHAT[2].parts
     assert loss.is_lossless
 
 

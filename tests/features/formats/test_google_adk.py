@@ -18,7 +18,7 @@ def event(author: str, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 CALL = {"functionCall": {"id": "c1", "name": "weather", "args": {"city": "Rome"}}}
 RESULT = {"functionResponse": {"id": "c1", "name": "weather", "response": {"sky": "rain"}}}
-ASKED = event("user", {"text": "And in Rome?"})
+QUESTION = event("user", {"text": "And in Rome?"})
 ANSWER = event("forecaster", {"text": "It rains."}, usageMetadata={"totalTokenCount": 3})
 SESSION = {
     "id": "s1",
@@ -26,7 +26,7 @@ SESSION = {
     "userId": "ann",
     "state": {"city": "Rome"},
     "lastUpdateTime": 1.0,
-    "events": [ASKED, event("router", CALL), event("router", RESULT), ANSWER],
+    "events": [QUESTION, event("router", CALL), event("router", RESULT), ANSWER],
 }
 
 
@@ -60,7 +60,7 @@ def test_pieces_states_and_what_was_taken_back_are_told() -> None:
     state = {"author": "forecaster", "invocationId": "i1", "actions": {"stateDelta": {"a": 1}}, "content": None}
     undone = [event(author, {"text": "No."}, invocationId="i2") for author in ("user", "forecaster")]
     rewound = {"author": "user", "invocation_id": "i3", "actions": {"rewind_before_invocation_id": "i2"}}
-    [row], loss = read_values(FORMAT, [[ASKED, piece, state, ANSWER, *undone, rewound]])
+    [row], loss = read_values(FORMAT, [[QUESTION, piece, state, ANSWER, *undone, rewound]])
     assert [message["content"] for message in row["messages"]] == ["And in Rome?", "It rains."]
     before = row["messages"][1]["metadata"]["google-adk"]["before"]
     assert before == [{"invocationId": "i1", "actions": {"stateDelta": {"a": 1}}}]
@@ -72,15 +72,15 @@ def test_pieces_states_and_what_was_taken_back_are_told() -> None:
 
 
 def test_what_was_spoken_is_what_was_understood() -> None:
-    def spoken(author: str, key: str, text: str, *, finished: bool) -> dict[str, Any]:
+    def transcript(author: str, key: str, text: str, *, finished: bool) -> dict[str, Any]:
         return {"author": author, "invocationId": "i", key: {"text": text, "finished": finished}}
 
-    heard = [
-        spoken("user", "inputTranscription", "And", finished=False),
-        spoken("user", "inputTranscription", "And in Rome?", finished=True),
-        spoken("forecaster", "output_transcription", "It rains.", finished=True),
+    events = [
+        transcript("user", "inputTranscription", "And", finished=False),
+        transcript("user", "inputTranscription", "And in Rome?", finished=True),
+        transcript("forecaster", "output_transcription", "It rains.", finished=True),
     ]
-    [row], _ = read_values(FORMAT, [heard])
+    [row], _ = read_values(FORMAT, [events])
     assert [(message["role"], message["content"]) for message in row["messages"]] == [
         ("user", "And in Rome?"),
         ("assistant", "It rains."),
@@ -89,14 +89,14 @@ def test_what_was_spoken_is_what_was_understood() -> None:
 
 @pytest.mark.parametrize("time", [0, "yesterday", True, 10**400, 1e300, -5, None, []])
 def test_a_time_that_is_none_is_left_out(time: Any) -> None:
-    [row], _ = read_values(FORMAT, [[{**ASKED, "timestamp": time}]])
+    [row], _ = read_values(FORMAT, [[{**QUESTION, "timestamp": time}]])
     assert "timestamp" not in row["messages"][0]
 
 
 def test_a_broken_session_is_told_and_the_next_is_read() -> None:
     broken: list[Any] = [
-        {"events": [ASKED, {"author": 5}]},
-        {"events": [{**ASKED, "content": {"parts": [5]}}]},
+        {"events": [QUESTION, {"author": 5}]},
+        {"events": [{**QUESTION, "content": {"parts": [5]}}]},
         {"events": 5},
         7,
     ]

@@ -10,11 +10,11 @@ import pytest
 
 from features.formats.growth import is_linear
 from vivavoce.conversations.format import Loss, Member, Place, Record
-from vivavoce.conversations.grouping import grouped
+from vivavoce.conversations.grouping import group_members
 from vivavoce.conversations.shapes import set_aside, tool_call
 from vivavoce.features.formats.otel import MAX_NAME_CHARS, flat, read
 from vivavoce.features.formats.steps import STEP, Step, StepTree, hand_down
-from vivavoce.features.formats.traced import MAX_COPIES, MAX_LINES, Line, Lines, assembled, name_agents
+from vivavoce.features.formats.traced import MAX_COPIES, MAX_LINES, Line, Lines, assemble, name_agents
 
 Shape = Callable[[int], list[Step]]
 
@@ -37,7 +37,8 @@ def chain(size: int) -> list[Step]:
 
 def chain_of_calls(size: int) -> list[Step]:
     return [
-        below(number, kind="model", given=[user(f"q {number}")], made=[answer(f"a {number}")]) for number in range(size)
+        below(number, kind="model", inputs=[user(f"q {number}")], outputs=[answer(f"a {number}")])
+        for number in range(size)
     ]
 
 
@@ -60,7 +61,7 @@ def circle(size: int) -> list[Step]:
 def one_first_message(size: int) -> list[Step]:
     """Calls that all begin alike, and continue with different words."""
     return [
-        Step("t", str(n), kind="model", start=float(n), given=[user("Hi"), user(f"q {n}")], made=[answer(f"a {n}")])
+        Step("t", str(n), kind="model", start=float(n), inputs=[user("Hi"), user(f"q {n}")], outputs=[answer(f"a {n}")])
         for n in range(size)
     ]
 
@@ -68,7 +69,7 @@ def one_first_message(size: int) -> list[Step]:
 def without_history(size: int) -> list[Step]:
     """Calls that continue with what a provider keeps, while the steps before have not ended."""
     return [
-        Step("t", str(n), kind="model", start=1.0, end=9.0, given=[], made=[answer(f"a {n}")], continues=True)
+        Step("t", str(n), kind="model", start=1.0, end=9.0, inputs=[], outputs=[answer(f"a {n}")], continues=True)
         for n in range(size)
     ]
 
@@ -80,7 +81,7 @@ def tools(size: int) -> list[Step]:
         for n in range(size)
     ]
     replies = [{"role": "assistant", "content": None, "tool_calls": [call]} for call in calls]
-    return [Step("t", "m", kind="model", start=1.0, given=[user("Hi")], made=replies), *runs]
+    return [Step("t", "m", kind="model", start=1.0, inputs=[user("Hi")], outputs=replies), *runs]
 
 
 def logs(size: int) -> list[dict[str, Any]]:
@@ -102,7 +103,7 @@ def test_steps_become_a_conversation_in_one_pass(shape: Shape, monkeypatch: pyte
 
         def work() -> None:
             hand_down(steps)
-            assembled(steps, Loss())
+            assemble(steps, Loss())
 
         return work
 
@@ -122,9 +123,9 @@ def test_steps_in_a_circle_are_read_once_each() -> None:
     hand_down(steps)
     assert [step.agent for step in steps] == [None, None, "shop", "shop", "shop"]
     assert [step.id for step in StepTree(steps).top_down()] == ["0", "1", "2", "3", "4"]
-    assert [message["content"] for message in assembled(steps, Loss()).messages] == ["q 4", "a 4"]
-    alone = Step("t", "x", "x", kind="model", given=[user("Hi")], made=[answer("yes")])
-    assert len(assembled([alone], Loss()).messages) == 2
+    assert [message["content"] for message in assemble(steps, Loss()).messages] == ["q 4", "a 4"]
+    alone = Step("t", "x", "x", kind="model", inputs=[user("Hi")], outputs=[answer("yes")])
+    assert len(assemble([alone], Loss()).messages) == 2
 
 
 def test_steps_below_several_agents_have_the_tools_of_their_own() -> None:
@@ -155,7 +156,7 @@ def test_conversations_are_named_below_a_long_chain_in_one_pass() -> None:
     def work_of(size: int) -> Callable[[], object]:
         members = [Member(Place(Path("f"), 1), {}, "t", None, str(n), str(n - 1)) for n in range(size)]
         ends = [Member(Place(Path("f"), 1), {}, "t", name, name, str(size - 1)) for name in ("a", "b")]
-        return lambda: list(grouped([*members, *ends], Loss()))
+        return lambda: list(group_members([*members, *ends], Loss()))
 
     assert is_linear(work_of)
 
@@ -190,6 +191,6 @@ def test_a_long_name_is_not_repeated_for_each_value_below_it() -> None:
 
 def test_what_was_looked_up_is_not_copied_to_thousands_of_messages() -> None:
     replies = [answer(f"a {number}") for number in range(MAX_COPIES + 5)]
-    step = Step("t", "m", kind="model", given=[user("Hi")], made=replies, passages=["p"])
-    messages = assembled([step], Loss()).messages
+    step = Step("t", "m", kind="model", inputs=[user("Hi")], outputs=replies, passages=["p"])
+    messages = assemble([step], Loss()).messages
     assert sum("retrieval_context" in message for message in messages) == MAX_COPIES

@@ -1,4 +1,4 @@
-"""Wrong values at every place of every format's example: told, never a crash, and never a message that is none."""
+"""Wrong values at every place of every format's example: reported, never a crash, and never an invalid message."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _keys(value: Any) -> Iterable[Any]:
     return range(len(value)) if isinstance(value, list) else tuple(value) if isinstance(value, dict) else ()  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def replaced(value: Any, path: Path, other: Any) -> Any:
+def replace_value(value: Any, path: Path, other: Any) -> Any:
     """Return a value with another one at a place, or without the key where that is `...`."""
     if not path:
         return other
@@ -68,26 +68,26 @@ def records_of(example: Example) -> list[Any]:
 of_json = [example for example in EXAMPLES if example.suffix in (".json", ".jsonl")]
 
 
-@pytest.mark.parametrize("example", of_json, ids=lambda one: f"{one.format}: {one.about}")
+@pytest.mark.parametrize("example", of_json, ids=lambda item: f"{item.format}: {item.about}")
 def test_wrong_values_are_told_or_read_and_never_crash(example: Example) -> None:
     format_ = format_named(example.format)
     assert format_.read is not None
-    found: list[str] = []
+    result: list[str] = []
     values_of = records_of(example)
     for path in places(values_of):
         for other in (*WRONG, ...) if path else ([], [None]):
-            values = replaced(values_of, path, other)
+            values = replace_value(values_of, path, other)
             if (crash := crashes(format_, values)) is not None:
-                found.append(f"{path} = {other!r}: {crash}")
-    assert not found, f"{len(found)} of them:\n" + "\n".join(found[:20])
+                result.append(f"{path} = {other!r}: {crash}")
+    assert not result, f"{len(result)} of them:\n" + "\n".join(result[:20])
 
 
 def crashes(format_: Any, values: list[Any]) -> str | None:
     """Return how reading and writing records fails, None if it does not."""
     loss = Loss()
     only: Any = values[0] if len(values) == 1 else None
-    listed = cast("list[Any]", only) if isinstance(only, list) else values
-    records = [Record(Place(NOWHERE, line), value) for line, value in enumerate(listed, 1)]
+    values_to_try = cast("list[Any]", only) if isinstance(only, list) else values
+    records = [Record(Place(NOWHERE, line), value) for line, value in enumerate(values_to_try, 1)]
     try:
         any(map(format_.fits, records))
         rows = [row for _, row in format_.read(records, loss)]

@@ -14,7 +14,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from hypothesis import given
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import read_values
 from vivavoce.conversations.format import Loss
 from vivavoce.conversations.reading import detect, read
@@ -97,7 +97,7 @@ def test_a_sample_is_a_trial_with_its_scores() -> None:
 
 
 def test_events_keep_what_is_more_than_the_messages() -> None:
-    [asked, called, result, answer] = SAMPLE["messages"]
+    [question, called, result, answer] = SAMPLE["messages"]
     tools = [{"name": "find", "description": "Find it.", "parameters": {"type": "object"}}]
     other = {"role": "user", "content": "Is 'It was sent.' right?"}
     grade = {"role": "assistant", "content": "attachment://abc"}
@@ -109,14 +109,14 @@ def test_events_keep_what_is_more_than_the_messages() -> None:
             {"event": "sample_init", "sample": {"id": 7, "input": "Where is 1042?", "sandbox": {"type": "docker"}}},
             {
                 "event": "model",
-                "input": [asked],
+                "input": [question],
                 "tools": tools,
                 "output": {"choices": [{"message": called}], "usage": {"total_tokens": 3}},
                 "call": {"request": {"seed": 1, "messages": [{"role": "user", "content": "Where is 1042?"}]}},
             },
             {"event": "tool", "id": "c", "arguments": {"n": 1042}, "result": result["content"], "working_time": 1.5},
             {"event": "tool", "id": "c", "arguments": {"n": 1042}, "result": "sent by mail"},
-            {"event": "model", "input": [asked, called, result], "tools": tools, "output": {"choices": []}},
+            {"event": "model", "input": [question, called, result], "tools": tools, "output": {"choices": []}},
             {"event": "model", "input": [other], "config": config, "output": {"choices": [{"message": grade}]}},
             {"event": "score", "score": {"value": "C", "explanation": "It was sent."}},
         ],
@@ -144,7 +144,7 @@ def test_events_keep_what_is_more_than_the_messages() -> None:
         {"event": "score"},
     ]
     assert [(entry.kind, entry.what, entry.count) for entry in loss.entries()] == [
-        ("repeated", "messages, calls and scores that stand in events again", 9),
+        ("repeated", "messages, calls and scores that events repeat", 9),
         ("aside", "events", 7),
         ("aside", "reasoning", 1),
     ]
@@ -180,7 +180,7 @@ def test_a_log_that_was_cut_off_has_its_header_in_the_journal(tmp_path: Path) ->
     assert [row["id"] for row in _read(path)[0]] == ["orders/7"]
 
 
-def _broken(path: Path) -> list[str]:
+def _problems(path: Path) -> list[str]:
     return [entry.what for entry in _read(path)[1].entries() if entry.kind == "broken"]
 
 
@@ -194,8 +194,8 @@ def test_what_cannot_be_read_in_an_archive_is_told_and_the_rest_is_read(tmp_path
         "samples/b.json c",
     ]
     path.write_bytes(path.read_bytes()[:-40])
-    assert _broken(path)[0].startswith("is not a complete zip archive")
-    assert _broken(_eval(tmp_path / "none.eval", {"header.json": "{}"})) == ["holds no samples"]
+    assert _problems(path)[0].startswith("is not a complete zip archive")
+    assert _problems(_eval(tmp_path / "none.eval", {"header.json": "{}"})) == ["holds no samples"]
 
 
 def test_a_damaged_sample_is_told(tmp_path: Path) -> None:
@@ -203,15 +203,15 @@ def test_a_damaged_sample_is_told(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[60] ^= 255
     path.write_bytes(data)
-    assert _broken(path)[0].startswith("samples/a.json cannot be read")
+    assert _problems(path)[0].startswith("samples/a.json cannot be read")
 
 
 def test_an_archive_that_unfolds_without_end_is_not_unfolded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect_log, "_LARGEST", 1000)
+    monkeypatch.setattr(inspect_log, "_MAX_BYTES", 1000)
     path = _eval(tmp_path / "log.eval", {f"samples/{n}.json": " " * 900_000 for n in range(3)})
-    assert "too large for a log" in _broken(path)[0]
+    assert "too large for a log" in _problems(path)[0]
     assert (
-        "at most 1,000 are read" in _broken(_eval(tmp_path / "b.eval", {"samples/a.json": json.dumps("x" * 2000)}))[0]
+        "at most 1,000 are read" in _problems(_eval(tmp_path / "b.eval", {"samples/a.json": json.dumps("x" * 2000)}))[0]
     )
 
 
@@ -222,6 +222,6 @@ def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypa
         _read(path)
 
 
-@given(damaged(SAMPLE))
+@given(damage(SAMPLE))
 def test_nothing_makes_the_reader_fail(record: Any) -> None:
     read_values(FORMAT, [record, SAMPLE])

@@ -29,7 +29,7 @@ from vivavoce.messages import read_message
 
 texts = st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts, lambda one: st.lists(one, max_size=2)
+    st.none() | st.booleans() | st.integers() | texts, lambda item: st.lists(item, max_size=2)
 )
 objects = st.dictionaries(texts, json_values, max_size=2)
 blocks: st.SearchStrategy[Any] = st.sampled_from(
@@ -52,46 +52,50 @@ call = st.fixed_dictionaries({"name": texts, "args": objects, "id": st.none() | 
 MORE: dict[str, st.SearchStrategy[Any]] = {"id": texts, "additional_kwargs": objects}
 
 
-def made(kind: type[BaseMessage], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[BaseMessage]:
+def build(kind: type[BaseMessage], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[BaseMessage]:
     """Return messages of a class with these fields, and some with more."""
     return st.builds(kind.model_validate, st.fixed_dictionaries({"content": contents, **fields}, optional=MORE))
 
 
 messages: st.SearchStrategy[BaseMessage] = st.one_of(
-    made(HumanMessage, name=st.none() | texts),
-    made(SystemMessage),
-    made(AIMessage, tool_calls=st.lists(call, max_size=2), usage_metadata=st.sampled_from([None, COUNTS])),
-    made(
+    build(HumanMessage, name=st.none() | texts),
+    build(SystemMessage),
+    build(AIMessage, tool_calls=st.lists(call, max_size=2), usage_metadata=st.sampled_from([None, COUNTS])),
+    build(
         ToolMessage,
         name=st.none() | texts,
         tool_call_id=texts,
         status=st.sampled_from(["success", "error"]),
         artifact=json_values,
     ),
-    made(ChatMessage, role=st.sampled_from(["user", "assistant", "system"])),
-    made(FunctionMessage, name=texts),
-    made(AIMessageChunk),
+    build(ChatMessage, role=st.sampled_from(["user", "assistant", "system"])),
+    build(FunctionMessage, name=texts),
+    build(AIMessageChunk),
 )
 
 
-def spellings(said: list[BaseMessage]) -> list[list[Any]]:
+def spellings(messages: list[BaseMessage]) -> list[list[Any]]:
     """Return messages as the package itself writes them, as JSON has them."""
-    written = [messages_to_dict(said), [dumpd(one) for one in said], [one.model_dump(mode="json") for one in said]]
-    return json.loads(json.dumps(written))
+    spellings_of_all = [
+        messages_to_dict(messages),
+        [dumpd(message) for message in messages],
+        [message.model_dump(mode="json") for message in messages],
+    ]
+    return json.loads(json.dumps(spellings_of_all))
 
 
 @given(st.lists(messages, min_size=1, max_size=4))
-def test_what_the_package_writes_is_written_as_it_was(said: list[BaseMessage]) -> None:
-    for spelled in spellings(said):
-        assert back_and_forth(FORMAT, [spelled]) == [{"messages": spelled}]
+def test_what_the_package_writes_is_written_as_it_was(messages: list[BaseMessage]) -> None:
+    for spelling in spellings(messages):
+        assert back_and_forth(FORMAT, [spelling]) == [{"messages": spelling}]
 
 
 @given(st.lists(messages, min_size=1, max_size=4))
-def test_the_package_reads_what_is_written(said: list[BaseMessage]) -> None:
+def test_the_package_reads_what_is_written(messages: list[BaseMessage]) -> None:
     assert FORMAT.write is not None
-    rows, loss = read_values(FORMAT, [messages_to_dict(said)])
-    [written] = FORMAT.write(rows, loss)
-    assert messages_from_dict(written["messages"]) == said
+    rows, loss = read_values(FORMAT, [messages_to_dict(messages)])
+    [document] = FORMAT.write(rows, loss)
+    assert messages_from_dict(document["messages"]) == messages
 
 
 def test_our_own_messages_are_read_by_the_package() -> None:
@@ -104,8 +108,8 @@ def test_our_own_messages_are_read_by_the_package() -> None:
     ]
     assert FORMAT.write is not None
     _, loss = read_values(FORMAT, [])
-    [written] = FORMAT.write([{"id": "a", "messages": ours}], loss)
-    assert messages_from_dict(written["messages"]) == [
+    [document] = FORMAT.write([{"id": "a", "messages": ours}], loss)
+    assert messages_from_dict(document["messages"]) == [
         SystemMessage(content="Be kind."),
         HumanMessage(content=[{"type": "text", "text": "And here?"}], name="ann"),
         AIMessage(content="", tool_calls=[{"name": "weather", "args": {"city": "Rome"}, "id": "c1"}]),
@@ -121,13 +125,13 @@ def plain(message: dict[str, Any]) -> dict[str, Any]:
 def test_calls_that_a_provider_wrote_are_found() -> None:
     wire = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Rome"}'}}
     block = {"type": "tool_use", "id": "c2", "name": "weather", "input": {"city": "Rome"}}
-    said: list[Any] = [
+    contents: list[Any] = [
         {"type": "ai", "data": {"content": "", "additional_kwargs": {"tool_calls": [wire]}}},
         {"type": "tool", "data": {"content": "rain", "tool_call_id": "c1"}},
         {"type": "ai", "data": {"content": [{"type": "text", "text": "One moment."}, block]}},
         {"type": "tool", "data": {"content": [{"type": "text", "text": "rain"}], "tool_call_id": "c2"}},
     ]
-    [row], loss = read_values(FORMAT, [said])
+    [row], loss = read_values(FORMAT, [contents])
     call = {"type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
     assert [plain(message) for message in row["messages"]] == [
         {"role": "assistant", "content": None, "tool_calls": [wire]},
@@ -140,41 +144,41 @@ def test_calls_that_a_provider_wrote_are_found() -> None:
 
 def test_a_call_whose_arguments_are_no_json_is_a_call_and_stays_one_for_the_package() -> None:
     broken = InvalidToolCall(name="look_up", args='{"a": ', id="c1", error="bad", type="invalid_tool_call")
-    said = AIMessage(content="", tool_calls=[{"name": "f", "args": {}, "id": "c0"}], invalid_tool_calls=[broken])
-    for spelled in spellings([said]):
-        [row], loss = read_values(FORMAT, [spelled])
+    message = AIMessage(content="", tool_calls=[{"name": "f", "args": {}, "id": "c0"}], invalid_tool_calls=[broken])
+    for spelling in spellings([message]):
+        [row], loss = read_values(FORMAT, [spelling])
         calls = [call["function"] for call in row["messages"][0]["tool_calls"]]
         assert calls == [{"name": "f", "arguments": "{}"}, {"name": "look_up", "arguments": '{"a": '}]
-        assert back_and_forth(FORMAT, [spelled]) == [{"messages": spelled}]
-    [row], loss = read_values(FORMAT, [messages_to_dict([said])])
+        assert back_and_forth(FORMAT, [spelling]) == [{"messages": spelling}]
+    [row], loss = read_values(FORMAT, [messages_to_dict([message])])
     ours: dict[str, Any] = {**row["messages"][0], "metadata": {}}
     assert FORMAT.write is not None
-    [written] = FORMAT.write([{"id": "a", "messages": [ours]}], loss)
-    [there] = messages_from_dict(written["messages"])
+    [document] = FORMAT.write([{"id": "a", "messages": [ours]}], loss)
+    [there] = messages_from_dict(document["messages"])
     assert isinstance(there, AIMessage)
-    assert (there.tool_calls, there.invalid_tool_calls) == (said.tool_calls, [{**broken, "error": None}])
+    assert (there.tool_calls, there.invalid_tool_calls) == (message.tool_calls, [{**broken, "error": None}])
     assert loss.is_lossless
 
 
 @given(st.lists(messages, min_size=1, max_size=4))
-def test_a_live_object_says_the_same_as_its_file(said: list[BaseMessage]) -> None:
-    [row], _ = read_values(FORMAT, [json.loads(json.dumps(messages_to_dict(said)))])
-    for message, written in zip(said, row["messages"], strict=True):
+def test_a_live_object_says_the_same_as_its_file(messages: list[BaseMessage]) -> None:
+    [row], _ = read_values(FORMAT, [json.loads(json.dumps(messages_to_dict(messages)))])
+    for message, entry in zip(messages, row["messages"], strict=True):
         if (live := as_row(message)) is None:  # messages of a role of one's own are read by the format alone
             assert isinstance(message, ChatMessage)
             continue
-        ours = [read_message(one).to_dict() for one in (live, written)]
-        kept = ("role", "content", "name", "tool_call_id", "tool_calls")
-        assert [ours[0].get(key) or None for key in kept] == [ours[1].get(key) or None for key in kept]
+        ours = [read_message(each).to_dict() for each in (live, entry)]
+        keys = ("role", "content", "name", "tool_call_id", "tool_calls")
+        assert [ours[0].get(key) or None for key in keys] == [ours[1].get(key) or None for key in keys]
 
 
 def test_who_speaks_is_kept_and_what_is_guessed_is_told() -> None:
-    said: list[Any] = [
+    messages: list[Any] = [
         {"type": "human", "content": "Hi.", "name": "ann", "additional_kwargs": {}},
         {"type": "chat", "content": "Hello.", "role": "narrator"},
         {"type": "remove", "content": "", "id": "m"},
     ]
-    [row], loss = read_values(FORMAT, [said])
+    [row], loss = read_values(FORMAT, [messages])
     assert [(message["role"], message["name"]) for message in row["messages"]] == [
         ("user", "ann"),
         ("assistant", "narrator"),

@@ -23,11 +23,11 @@ from vivavoce.features.formats.langfuse import FORMAT
 Json = dict[str, Any]
 START = datetime(2026, 11, 22, 10, tzinfo=UTC)
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 1042}'}}
-ASKED = {"role": "user", "content": "Where is 1042?"}
+QUESTION = {"role": "user", "content": "Where is 1042?"}
 CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 GOT = {"role": "tool", "tool_call_id": "c1", "content": "sent"}
-ANSWERED = {"role": "assistant", "content": "It was sent."}
-SAID = ["Where is 1042?", None, "sent", "It was sent."]
+ANSWER = {"role": "assistant", "content": "It was sent."}
+CONTENTS = ["Where is 1042?", None, "sent", "It was sent."]
 
 BLOCKS = [
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "sent"}]},
@@ -40,13 +40,13 @@ PARTS = [
 ]
 
 
-def written(kind: Any, fields: Json) -> Json:
+def write_fields(kind: Any, fields: Json) -> Json:
     """Return an answer of Langfuse's interface as its package reads it and writes it again."""
     read_in: Any = parse_obj_as(kind, fields)
     return json.loads(read_in.json())
 
 
-def observation(identity: str, kind: str, at: int, given: Any, made: Any, **more: Any) -> Json:
+def observation(identity: str, kind: str, at: int, inputs: Any, outputs: Any, **more: Any) -> Json:
     fields = {
         "id": identity,
         "traceId": "t1",
@@ -55,11 +55,11 @@ def observation(identity: str, kind: str, at: int, given: Any, made: Any, **more
         "projectId": "p",
         "parentObservationId": more.pop("parent", None),
         "type": kind,
-        "input": given,
-        "output": made,
+        "input": inputs,
+        "output": outputs,
         **more,
     }
-    return written(ObservationV2, fields)
+    return write_fields(ObservationV2, fields)
 
 
 def session_of(kind: str = "GENERATION") -> list[Json]:
@@ -69,17 +69,17 @@ def session_of(kind: str = "GENERATION") -> list[Json]:
         observation(
             "root", "AGENT", 0, {"args": ["Where is 1042?"], "kwargs": {}}, "It was sent.", name="desk", **known
         ),
-        observation("a", kind, 1, [ASKED], CALLED, parent="root", **known, **usage),
+        observation("a", kind, 1, [QUESTION], CALLED, parent="root", **known, **usage),
         observation("b", "TOOL", 3, {"n": 1042}, "sent", parent="root", name="find", **known),
         observation("r", "RETRIEVER", 4, "1042", ["Parcels leave daily."], parent="root", **known),
-        observation("c", kind, 5, [ASKED, CALLED, GOT], ANSWERED, parent="root", **known, **usage),
+        observation("c", kind, 5, [QUESTION, CALLED, GOT], ANSWER, parent="root", **known, **usage),
     ]
 
 
 def score(kind: str, **fields: Any) -> Json:
     times = dict.fromkeys(("timestamp", "createdAt", "updatedAt"), START.isoformat())
     known = {"id": fields["name"], "traceId": "t1", "source": "API", "environment": "default", **times}
-    return written(Score, {**known, **fields, "dataType": kind})
+    return write_fields(Score, {**known, **fields, "dataType": kind})
 
 
 SCORES = [
@@ -89,12 +89,12 @@ SCORES = [
 ]
 
 
-def said(row: Json) -> list[Any]:
+def contents(row: Json) -> list[Any]:
     return [message["content"] for message in row["messages"]]
 
 
 def check(row: Json, loss: Loss) -> None:
-    assert said(row) == SAID
+    assert contents(row) == CONTENTS
     assert row["messages"][1]["tool_calls"] == [CALL]
     assert row["messages"][3]["retrieval_context"] == ["Parcels leave daily."]
     assert (row["id"], row["tags"], row["metadata"]["user"]) == ("talk", ["parcels"], "ada")
@@ -106,7 +106,8 @@ def check(row: Json, loss: Loss) -> None:
 def test_rows_of_its_interface_are_read_in_every_file(tmp_path: Path) -> None:
     rows = session_of()
     snakes = [
-        {"".join(f"_{c.lower()}" if c.isupper() else c for c in key): one for key, one in row.items()} for row in rows
+        {"".join(f"_{c.lower()}" if c.isupper() else c for c in key): value for key, value in row.items()}
+        for row in rows
     ]
     page, lines, export = (tmp_path / name for name in ("page.json", "rows.jsonl", "export.jsonl"))
     page.write_text(json.dumps({"data": rows, "meta": {"cursor": None}}))
@@ -151,26 +152,26 @@ def test_files_of_its_pages_are_read(tmp_path: Path) -> None:
 
 
 def test_traces_of_a_session_follow_each_other() -> None:
-    first = trace("t1", input={"messages": [ASKED]}, output="It was sent.", observations=[])
+    first = trace("t1", input={"messages": [QUESTION]}, output="It was sent.", observations=[])
     second = trace("t2", input="Thanks.", output={"role": "assistant", "content": "Bye."}, observations=["o1"])
     [row], loss = read_values(FORMAT, [{**second, "timestamp": "2026-11-22T11:00:00Z"}, first])
-    assert said(row) == ["Where is 1042?", "It was sent.", "Thanks.", "Bye."]
+    assert contents(row) == ["Where is 1042?", "It was sent.", "Thanks.", "Bye."]
     assert loss.is_lossless
 
 
 @pytest.mark.parametrize(
-    ("given", "made"),
+    ("inputs", "outputs"),
     [
-        ([ASKED, CALLED, GOT], ANSWERED),
-        ({"messages": [ASKED, CALLED, GOT], "tools": []}, {"choices": [{"message": ANSWERED}]}),
-        (json.dumps([ASKED, CALLED, GOT]), "It was sent."),
-        ([ASKED, *reversed(BLOCKS)], [{"role": "assistant", "content": [{"type": "text", "text": "It was sent."}]}]),
+        ([QUESTION, CALLED, GOT], ANSWER),
+        ({"messages": [QUESTION, CALLED, GOT], "tools": []}, {"choices": [{"message": ANSWER}]}),
+        (json.dumps([QUESTION, CALLED, GOT]), "It was sent."),
+        ([QUESTION, *reversed(BLOCKS)], [{"role": "assistant", "content": [{"type": "text", "text": "It was sent."}]}]),
         (PARTS, [{"role": "assistant", "parts": [{"type": "text", "content": "It was sent."}]}]),
     ],
 )
-def test_what_was_logged_may_have_any_format(given: Any, made: Any) -> None:
-    [row], loss = read_values(FORMAT, [observation("a", "GENERATION", 0, given, made)])
-    assert [text_of(one) if isinstance(one, list) else one for one in said(row)] == SAID
+def test_what_was_logged_may_have_any_format(inputs: Any, outputs: Any) -> None:
+    [row], loss = read_values(FORMAT, [observation("a", "GENERATION", 0, inputs, outputs)])
+    assert [text_of(content) if isinstance(content, list) else content for content in contents(row)] == CONTENTS
     assert row["messages"][1]["tool_calls"] == [CALL]
     assert loss.entries() == []
 
@@ -186,9 +187,9 @@ def test_a_file_without_inputs_and_outputs_says_so() -> None:
     ]
 
 
-def _inside(one: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def _inside(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     keys = st.sampled_from(["messages", "role", "content", "parts", "args", "tool_calls", "type"])
-    return st.lists(one, max_size=2) | st.dictionaries(keys, one)
+    return st.lists(item, max_size=2) | st.dictionaries(keys, item)
 
 
 odd: st.SearchStrategy[Any] = st.recursive(

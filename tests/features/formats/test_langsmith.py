@@ -24,10 +24,10 @@ from vivavoce.features.formats.langsmith import FORMAT
 
 Json = dict[str, Any]
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 1042}'}}
-ASKED = {"role": "user", "content": "Where is 1042?"}
+QUESTION = {"role": "user", "content": "Where is 1042?"}
 CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 GOT = {"role": "tool", "tool_call_id": "c1", "content": "sent"}
-ANSWERED = {"role": "assistant", "content": "It was sent."}
+ANSWER = {"role": "assistant", "content": "It was sent."}
 
 
 def lc(kind: str, **fields: Any) -> Json:
@@ -42,28 +42,28 @@ def choices(message: Json) -> Json:
     return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "model": "gpt"}
 
 
-def begun(**fields: Any) -> Any:
+def run_fields(**fields: Any) -> Any:
     """Return a run of LangSmith that has begun."""
     return RunTree(**fields)
 
 
-def turn(thread: str, asked: list[Json], first: Json, second: Json) -> list[Json]:
+def turn(thread: str, history: list[Json], first: Json, second: Json) -> list[Json]:
     """Return the runs of a turn in which a tool is called, as LangSmith's own classes write them."""
-    root = begun(
+    root = run_fields(
         name="desk",
         run_type="chain",
-        inputs={"input": asked[-1]["content"]},
+        inputs={"input": history[-1]["content"]},
         extra={"metadata": {"thread_id": thread, "customer": "ada"}},
         tags=["parcels"],
     )
-    model = root.create_child(name="gpt", run_type="llm", inputs={"messages": [asked]})
+    model = root.create_child(name="gpt", run_type="llm", inputs={"messages": [history]})
     model.end(outputs=first)
     tool = root.create_child(name="find", run_type="tool", inputs={"input": '{"n": 1042}'})
     tool.end(outputs={"output": "sent"})
     retriever = root.create_child(name="docs", run_type="retriever", inputs={"query": "1042"})
     retriever.end(outputs={"documents": [{"page_content": "Parcels leave daily.", "metadata": {}, "type": "Document"}]})
     again = root.create_child(
-        name="gpt", run_type="llm", inputs={"messages": [*asked, CALLED, GOT], "model": "gpt"}, outputs=second
+        name="gpt", run_type="llm", inputs={"messages": [*history, CALLED, GOT], "model": "gpt"}, outputs=second
     )
     again.end()
     root.end(outputs={"output": "It was sent."})
@@ -85,8 +85,10 @@ def as_run(tree: Any) -> Json:
 
 
 def check(row: Json, loss: Loss) -> None:
-    said = [{key: message.get(key) for key in ("role", "content")} for message in row["messages"]]
-    assert said == [{key: one[key] for key in ("role", "content")} for one in (ASKED, CALLED, GOT, ANSWERED)]
+    messages = [{key: message.get(key) for key in ("role", "content")} for message in row["messages"]]
+    assert messages == [
+        {key: message[key] for key in ("role", "content")} for message in (QUESTION, CALLED, GOT, ANSWER)
+    ]
     assert row["messages"][1]["tool_calls"] == [CALL]
     assert row["messages"][3]["retrieval_context"] == ["Parcels leave daily."]
     assert (row["id"], row["labels"], row["tags"]) == ("talk", {"polite": 0.5}, ["parcels"])
@@ -96,12 +98,14 @@ def check(row: Json, loss: Loss) -> None:
 
 
 def test_runs_of_its_package_are_read_in_every_file(tmp_path: Path) -> None:
-    runs = turn("talk", [ASKED], choices(CALLED), choices(ANSWERED))
+    runs = turn("talk", [QUESTION], choices(CALLED), choices(ANSWER))
     lines, page, items, table = (tmp_path / name for name in ("r.jsonl", "page.json", "list.json", "r.parquet"))
     lines.write_text("\n".join(map(json.dumps, runs)))
     page.write_text(json.dumps({"runs": runs, "cursors": {}}))
     items.write_text(json.dumps(runs))
-    cells = [{key: json.dumps(one) if isinstance(one, dict) else one for key, one in run.items()} for run in runs]
+    cells = [
+        {key: json.dumps(value) if isinstance(value, dict) else value for key, value in run.items()} for run in runs
+    ]
     frame: Any = pandas.DataFrame(cells)
     frame.to_parquet(table)
     for file in (lines, page, items, table):
@@ -112,17 +116,19 @@ def test_runs_of_its_package_are_read_in_every_file(tmp_path: Path) -> None:
 
 
 def test_runs_within_their_parents_are_read() -> None:
-    again, root, model, tool, retriever = turn("talk", [ASKED], choices(CALLED), choices(ANSWERED))
+    again, root, model, tool, retriever = turn("talk", [QUESTION], choices(CALLED), choices(ANSWER))
     [row], loss = read_values(FORMAT, [{**root, "child_runs": [model, tool, retriever, again]}])
     check(row, loss)
 
 
 def test_turns_of_a_thread_are_one_conversation() -> None:
-    runs = turn("talk", [ASKED], choices(CALLED), choices(ANSWERED))
-    more = [ASKED, ANSWERED, {"role": "user", "content": "Thanks."}]
-    later = begun(name="gpt", run_type="llm", inputs={"messages": more}, extra={"metadata": {"session_id": "talk"}})
+    runs = turn("talk", [QUESTION], choices(CALLED), choices(ANSWER))
+    more = [QUESTION, ANSWER, {"role": "user", "content": "Thanks."}]
+    later = run_fields(
+        name="gpt", run_type="llm", inputs={"messages": more}, extra={"metadata": {"session_id": "talk"}}
+    )
     later.end(outputs={"role": "assistant", "content": "Bye."})
-    alone = begun(name="chat", run_type="chain", inputs={"question": "Hi?"}, outputs={"answer": "Hello."})
+    alone = run_fields(name="chat", run_type="chain", inputs={"question": "Hi?"}, outputs={"answer": "Hello."})
     rows, _ = read_values(FORMAT, [as_run(alone), as_run(later), *runs])
     assert [[message["content"] for message in row["messages"]] for row in rows] == [
         ["Hi?", "Hello."],
@@ -132,15 +138,15 @@ def test_turns_of_a_thread_are_one_conversation() -> None:
 
 
 def test_a_graph_that_returns_the_whole_history_is_read_once() -> None:
-    graph = begun(name="LangGraph", run_type="chain", inputs={"messages": [ASKED]})
-    graph.end(outputs={"messages": [ASKED, CALLED, GOT, ANSWERED]})
+    graph = run_fields(name="LangGraph", run_type="chain", inputs={"messages": [QUESTION]})
+    graph.end(outputs={"messages": [QUESTION, CALLED, GOT, ANSWER]})
     [row], _ = read_values(FORMAT, [as_run(graph)])
     assert [message["content"] for message in row["messages"]] == ["Where is 1042?", None, "sent", "It was sent."]
 
 
-def _inside(one: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def _inside(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     keys = st.sampled_from(["messages", "generations", "choices", "message", "role", "content"])
-    return st.lists(one, max_size=2) | st.dictionaries(keys, one)
+    return st.lists(item, max_size=2) | st.dictionaries(keys, item)
 
 
 odd: st.SearchStrategy[Any] = st.recursive(
@@ -180,37 +186,37 @@ def test_no_run_breaks_the_reader(runs: list[Any]) -> None:
 def test_what_is_no_run_is_told(record: Any) -> None:
     rows, loss = read_values(FORMAT, [record])
     assert rows == []
-    assert [entry.what for entry in loss.entries()] == ["a record is no run of LangSmith"]
+    assert [entry.what for entry in loss.entries()] == ["a record is not a run of LangSmith"]
 
 
 def test_langchains_own_messages_are_read() -> None:
     call = {"name": "find", "args": {"n": 1042}, "id": "c1"}
-    asked, called = HumanMessage("Where is 1042?"), AIMessage("", tool_calls=[call])
-    got, answered = ToolMessage("sent", tool_call_id="c1"), AIMessage("It was sent.")
+    question, called = HumanMessage("Where is 1042?"), AIMessage("", tool_calls=[call])
+    got, answer = ToolMessage("sent", tool_call_id="c1"), AIMessage("It was sent.")
     first = LLMResult(generations=[[ChatGeneration(message=called)]])
-    second = LLMResult(generations=[[ChatGeneration(message=answered)]])
-    root = begun(name="agent", run_type="chain", inputs={"input": "Where is 1042?"})
-    model = root.create_child(name="gpt", run_type="llm", inputs={"messages": [[dumpd(asked)]]})
+    second = LLMResult(generations=[[ChatGeneration(message=answer)]])
+    root = run_fields(name="agent", run_type="chain", inputs={"input": "Where is 1042?"})
+    model = root.create_child(name="gpt", run_type="llm", inputs={"messages": [[dumpd(question)]]})
     model.end(outputs=dumpd_result(first))
     tool = root.create_child(name="find", run_type="tool", inputs={"input": "{'n': 1042}"})
     tool.end(outputs={"output": dumpd(got)})
     again = root.create_child(
-        name="gpt", run_type="llm", inputs={"messages": [[dumpd(asked), dumpd(called), dumpd(got)]]}
+        name="gpt", run_type="llm", inputs={"messages": [[dumpd(question), dumpd(called), dumpd(got)]]}
     )
     again.end(outputs=dumpd_result(second))
     root.end(outputs={"output": "It was sent."})
     for last in (again, None):
         runs = [as_run(run) for run in (root, model, tool, last) if run is not None]
         [row], loss = read_values(FORMAT, runs)
-        said = [message["content"] for message in row["messages"]]
-        assert said == ["Where is 1042?", None, "sent", "It was sent."][: len(runs)]
+        contents = [message["content"] for message in row["messages"]]
+        assert contents == ["Where is 1042?", None, "sent", "It was sent."][: len(runs)]
         assert loss.is_lossless, list(loss.lines())
 
 
 def dumpd_result(result: LLMResult) -> Json:
     """Return what a model made as LangChain's tracer writes it."""
-    written = json.loads(result.model_dump_json())
-    for generations_, messages in zip(written["generations"], result.generations, strict=True):
-        for generation, made in zip(generations_, messages, strict=True):
-            generation["message"] = dumpd(made.message)  # type: ignore[union-attr]
-    return written
+    data = json.loads(result.model_dump_json())
+    for generations_, messages in zip(data["generations"], result.generations, strict=True):
+        for generation, message in zip(generations_, messages, strict=True):
+            generation["message"] = dumpd(message.message)  # type: ignore[union-attr]
+    return data

@@ -22,7 +22,7 @@ from letta_client.types.agents import (
 from letta_client.types.tool_return_message import ToolReturnMessage
 from pydantic import BaseModel
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import read_values
 from vivavoce.conversations.format import Loss
 from vivavoce.conversations.reading import detect, read
@@ -78,13 +78,13 @@ AGENT: dict[str, Any] = {
         {"id": "message-4", "agent_id": "agent-0", "role": "assistant", "content": [{"type": "text", "text": "Sent."}]},
     ],
 }
-SAID = [
+EXPECTED = [
     *(("user", "Where is 1042?", None), ("assistant", "I look.", ["find"]), ("tool", "sent", None)),
     ("assistant", "It was sent.", None),
 ]
 
 
-def _said(row: dict[str, Any]) -> list[tuple[str, Any, list[str] | None]]:
+def _speech(row: dict[str, Any]) -> list[tuple[str, Any, list[str] | None]]:
     return [
         (
             message["role"],
@@ -97,7 +97,7 @@ def _said(row: dict[str, Any]) -> list[tuple[str, Any, list[str] | None]]:
 
 def test_messages_of_one_step_are_one_message() -> None:
     [row], loss = read_values(FORMAT, MESSAGES)
-    assert _said(row) == SAID
+    assert _speech(row) == EXPECTED
     step = row["messages"][1]
     assert (step["metadata"]["letta"]["id"], step["reasoning_content"]) == ("m2", "Find it.")
     assert row["messages"][2]["tool_call_id"] == "c"
@@ -107,7 +107,7 @@ def test_messages_of_one_step_are_one_message() -> None:
 
 def test_a_list_that_begins_with_the_latest_is_turned_around() -> None:
     [row], _ = read_values(FORMAT, [{"messages": MESSAGES[::-1]}])
-    assert [(role, calls) for role, _, calls in _said(row)] == [(role, calls) for role, _, calls in SAID]
+    assert [(role, calls) for role, _, calls in _speech(row)] == [(role, calls) for role, _, calls in EXPECTED]
 
 
 def test_an_exported_agent_is_a_conversation(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_an_exported_agent_is_a_conversation(tmp_path: Path) -> None:
     assert detect(path).name == "letta"
     loss = Loss()
     [(_, row)] = read(path, detect(path), loss)
-    assert _said(row) == [
+    assert _speech(row) == [
         *(("system", "Be kind.", None), ("user", "Where?", None), ("assistant", None, ["find"])),
         *(("tool", "sent", None), ("assistant", "Sent.", None)),
     ]
@@ -129,12 +129,12 @@ def test_a_call_that_is_a_part_of_an_exported_message_keeps_its_arguments() -> N
     call = {"type": "tool_call", "id": "c", "name": "find", "input": {"n": 1042}}
     result = {"type": "tool_return", "tool_call_id": "c", "content": "none", "is_error": True}
     for role in ("assistant", "approval"):
-        asked = {"role": role, "content": [call], **({"tool_calls": [CALL]} if role == "approval" else {})}
-        stored = [asked, {"role": "tool", "content": [result]}]
+        message = {"role": role, "content": [call], **({"tool_calls": [CALL]} if role == "approval" else {})}
+        stored = [message, {"role": "tool", "content": [result]}]
         [row], _ = read_values(FORMAT, [{**AGENT, "messages": stored}])
-        made = [one["function"] for one in row["messages"][0]["tool_calls"]]
-        assert {"name": "find", "arguments": '{"n": 1042}'} in made
-        assert _said(row)[1] == ("tool", "none", None)
+        functions = [call["function"] for call in row["messages"][0]["tool_calls"]]
+        assert {"name": "find", "arguments": '{"n": 1042}'} in functions
+        assert _speech(row)[1] == ("tool", "none", None)
 
 
 def test_what_is_no_message_is_an_error_and_what_is_beside_them_is_kept() -> None:
@@ -150,7 +150,7 @@ def test_what_is_no_message_is_an_error_and_what_is_beside_them_is_kept() -> Non
     hidden = {"message_type": "hidden_reasoning_message", "state": "redacted"}
     nameless = {"message_type": "tool_call_message", "tool_call": {"arguments": "{}"}}
     [row], loss = read_values(FORMAT, [[hidden, *MESSAGES, nameless]])
-    assert _said(row) == SAID
+    assert _speech(row) == EXPECTED
     assert row["messages"][0]["metadata"]["letta"]["before"] == [hidden]
     assert row["messages"][-1]["metadata"]["letta"]["after"] == [nameless]
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
@@ -161,8 +161,8 @@ def test_what_is_no_message_is_an_error_and_what_is_beside_them_is_kept() -> Non
 
 def test_who_speaks_and_what_is_shown_is_kept() -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
-    said = {"message_type": "user_message", "name": "ann", "content": [{"type": "image", "source": source}]}
-    [row], loss = read_values(FORMAT, [[said, {"message_type": "tool_return_message", "tool_return": {"n": 1}}]])
+    message = {"message_type": "user_message", "name": "ann", "content": [{"type": "image", "source": source}]}
+    [row], loss = read_values(FORMAT, [[message, {"message_type": "tool_return_message", "tool_return": {"n": 1}}]])
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     assert row["messages"] == [
         {"role": "user", "content": [image], "name": "ann"},
@@ -177,19 +177,19 @@ def test_a_target_that_is_an_agent_gives_the_same_messages() -> None:
         turn.read(event)
     [row], _ = read_values(FORMAT, [MESSAGES])
     read = [{key: value for key, value in message.items() if key != "metadata"} for message in row["messages"][1:]]
-    given = [{**message.to_dict()} for message in turn.reply().messages]
-    assert given[1].pop("name") == "find"  # as the call says; the row does not
-    assert given == read
+    messages = [{**message.to_dict()} for message in turn.reply().messages]
+    assert messages[1].pop("name") == "find"  # as the call says; the row does not
+    assert messages == read
 
 
-def _written(*messages: BaseModel) -> list[Any]:
+def _write(*messages: BaseModel) -> list[Any]:
     return [message.model_dump(mode="json") for message in messages]
 
 
 def test_messages_of_the_client_are_read() -> None:
     at = datetime(2025, 10, 16, 14, 30, tzinfo=UTC)
     call = ToolCall(name="find", arguments='{"n": 1042}', tool_call_id="c")
-    written = _written(
+    entries = _write(
         UserMessage(id="1", date=at, content="Where is 1042?", message_type="user_message"),
         ReasoningMessage(id="2", date=at, reasoning="Find it.", message_type="reasoning_message"),
         AssistantMessage(id="2", date=at, content="I look.", message_type="assistant_message"),
@@ -199,8 +199,8 @@ def test_messages_of_the_client_are_read() -> None:
         ),
         AssistantMessage(id="4", date=at, content="It was sent.", message_type="assistant_message"),
     )
-    [row], loss = read_values(FORMAT, [written])
-    assert _said(row) == SAID
+    [row], loss = read_values(FORMAT, [entries])
+    assert _speech(row) == EXPECTED
     assert loss.is_lossless
 
 
@@ -220,11 +220,11 @@ def test_a_response_of_the_client_with_a_request_for_approval_is_read() -> None:
     stop: Any = {"stop_reason": "end_turn", "message_type": "stop_reason"}
     response = LettaResponse.model_construct(messages=[request, answer, result], stop_reason=stop, usage={})
     [row], loss = read_values(FORMAT, [response.model_dump(mode="json")])
-    assert _said(row) == [("assistant", None, ["find"]), ("tool", "none", None)]
+    assert _speech(row) == [("assistant", None, ["find"]), ("tool", "none", None)]
     assert row["messages"][1]["outcome"] == "failed"
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "approval_response_message")]
 
 
-@given(damaged(MESSAGES) | damaged(AGENT))
+@given(damage(MESSAGES) | damage(AGENT))
 def test_nothing_makes_the_reader_fail(record: Any) -> None:
     read_values(FORMAT, [record, {"messages": MESSAGES}])

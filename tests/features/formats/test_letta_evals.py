@@ -19,18 +19,18 @@ from vivavoce.targets.letta_rows import letta_turns, read_letta
 DATE = "2026-01-02T03:04:05Z"
 
 
-def said(kind: str, **fields: Any) -> dict[str, Any]:
+def letta_message(kind: str, **fields: Any) -> dict[str, Any]:
     return {"id": "message-1", "date": DATE, "message_type": kind, **fields}
 
 
 CALL = {"name": "look_up", "arguments": '{"of": "France"}', "tool_call_id": "c1"}
 TURN = [
-    said("user_message", content="The capital of France?"),
-    said("reasoning_message", reasoning="I look it up."),
-    said("tool_call_message", tool_call=CALL, tool_calls=[CALL]),
-    said("tool_return_message", tool_call_id="c1", status="success", tool_return="Paris"),
-    said("reasoning_message", reasoning="There it is."),
-    said("assistant_message", content=[{"type": "text", "text": "It is Paris."}]),
+    letta_message("user_message", content="The capital of France?"),
+    letta_message("reasoning_message", reasoning="I look it up."),
+    letta_message("tool_call_message", tool_call=CALL, tool_calls=[CALL]),
+    letta_message("tool_return_message", tool_call_id="c1", status="success", tool_return="Paris"),
+    letta_message("reasoning_message", reasoning="There it is."),
+    letta_message("assistant_message", content=[{"type": "text", "text": "It is Paris."}]),
 ]
 ROW: dict[str, Any] = {
     "sample_id": 0,
@@ -75,8 +75,8 @@ def test_a_result_is_a_conversation_with_what_its_sample_knows(tmp_path: Path) -
         "It is Paris.",
         DATE,
     )
-    kept = sample.metadata["letta-evals"]
-    assert (kept["model_handle"], kept["reward"], kept["grades"]) == (
+    extra = sample.metadata["letta-evals"]
+    assert (extra["model_handle"], extra["reward"], extra["grades"]) == (
         "openai/gpt-5-mini",
         {"score": 1.0},
         {"right": 1.0},
@@ -94,7 +94,10 @@ def test_the_first_form_has_the_sample_in_each_row(tmp_path: Path) -> None:
     ]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert detect(file).name == "letta-evals"
-    assert [(one.id, one.ground_truth) for one in read_samples(file)] == [("3", "Paris"), ("3/claude", "Paris")]
+    assert [(sample.id, sample.ground_truth) for sample in read_samples(file)] == [
+        ("3", "Paris"),
+        ("3/claude", "Paris"),
+    ]
 
 
 def test_a_later_run_is_a_later_trial(tmp_path: Path) -> None:
@@ -104,7 +107,7 @@ def test_a_later_run_is_a_later_trial(tmp_path: Path) -> None:
 
 
 def test_what_the_user_said_comes_from_the_sample_where_a_turn_lacks_it(tmp_path: Path) -> None:
-    turns = [[said("assistant_message", content=answer)] for answer in ("Paris", "Rome")]
+    turns = [[letta_message("assistant_message", content=answer)] for answer in ("Paris", "Rome")]
     sample = {"id": 0, "input": ["France?", "Italy?"], "ground_truth": ["Paris", "Rome"]}
     file = folder_of(tmp_path, {**ROW, "trajectory": turns}, samples=[sample])
     (row,), report = rows_of(file)
@@ -115,7 +118,7 @@ def test_what_the_user_said_comes_from_the_sample_where_a_turn_lacks_it(tmp_path
     (row,), report = rows_of(file)
     assert [message["content"] for message in row["messages"]][::2] == ["(not recorded)"] * 2
     assert report[0] == "guessed:"
-    assert "2 × what the user said: neither the turn nor a suite.json beside the file has it" in report[1]
+    assert "2 × what the user said: neither the turn nor a suite.json next to the file has it" in report[1]
 
 
 def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) -> None:
@@ -133,7 +136,7 @@ def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) 
             "has no conversation: no server; viva convert leaves such a result out",
         ),
         ({**ROW, "trajectory": [["hello"]]}, "message 0: expected an object with message_type"),
-        ({**ROW, "trajectory": [[said("dance_message")]]}, "unknown Letta message type 'dance_message'"),
+        ({**ROW, "trajectory": [[letta_message("dance_message")]]}, "unknown Letta message type 'dance_message'"),
         ({"sample_id": 1}, "not a result of letta-evals: sample_id and trajectory are needed"),
     ],
 )
@@ -149,19 +152,25 @@ def test_a_result_without_a_conversation_is_an_error_with_its_line_and_never_a_s
 
 
 def test_rows_that_are_no_messages_are_told(tmp_path: Path) -> None:
-    turn = [*TURN, said("hidden_reasoning_message", state="redacted"), said("stop_reason", stop_reason="end_turn")]
+    turn = [
+        *TURN,
+        letta_message("hidden_reasoning_message", state="redacted"),
+        letta_message("stop_reason", stop_reason="end_turn"),
+    ]
     (row,), report = rows_of(folder_of(tmp_path, {**ROW, "trajectory": [turn]}))
     assert len(row["messages"]) == 4
     assert any("1 × hidden_reasoning_message" in line for line in report)
-    kinds = [one["message_type"] for one in row["messages"][-1]["metadata"]["letta"]["after"]]
+    kinds = [message["message_type"] for message in row["messages"][-1]["metadata"]["letta"]["after"]]
     assert kinds == ["hidden_reasoning_message", "stop_reason"]
 
 
 def test_a_yes_to_a_call_is_no_message_and_an_image_is_one() -> None:
-    answer = said("approval_response_message", approvals=[{"type": "approval", "approve": True, "tool_call_id": "c1"}])
+    answer = letta_message(
+        "approval_response_message", approvals=[{"type": "approval", "approve": True, "tool_call_id": "c1"}]
+    )
     image = {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}
     loss = Loss()
-    messages = read_letta([said("user_message", content=[image]), *TURN[1:3], answer, *TURN[3:]], loss)
+    messages = read_letta([letta_message("user_message", content=[image]), *TURN[1:3], answer, *TURN[3:]], loss)
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[0]["content"] == [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}]
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "approval_response_message")]
@@ -170,10 +179,10 @@ def test_a_yes_to_a_call_is_no_message_and_an_image_is_one() -> None:
 def test_messages_there_and_back() -> None:
     messages = read_letta(TURN, Loss())
     (turn,) = letta_turns([messages])
-    kept = ("message_type", "content", "reasoning", "tool_call", "tool_return", "status", "date")
+    keys = ("message_type", "content", "reasoning", "tool_call", "tool_return", "status", "date")
     plain = [{**row, "content": "It is Paris."} if isinstance(row.get("content"), list) else row for row in TURN]
-    assert [{key: row[key] for key in kept if key in row} for row in turn] == [
-        {key: row[key] for key in kept if key in row} for row in plain
+    assert [{key: row[key] for key in keys if key in row} for row in turn] == [
+        {key: row[key] for key in keys if key in row} for row in plain
     ]
 
 
@@ -183,10 +192,13 @@ def test_a_parallel_call_and_its_results_are_kept() -> None:
         {"tool_call_id": call, "status": status, "tool_return": call}
         for call, status in (("c1", "error"), ("c2", "success"))
     ]
-    rows = [said("tool_call_message", tool_calls=[CALL, second]), said("tool_return_message", tool_returns=returns)]
+    rows = [
+        letta_message("tool_call_message", tool_calls=[CALL, second]),
+        letta_message("tool_return_message", tool_returns=returns),
+    ]
     call, *results = read_letta(rows, Loss())
-    assert [one["id"] for one in call["tool_calls"]] == ["c1", "c2"]
-    assert [(one["tool_call_id"], one["content"]) for one in results] == [("c1", "c1"), ("c2", "c2")]
+    assert [call["id"] for call in call["tool_calls"]] == ["c1", "c2"]
+    assert [(result["tool_call_id"], result["content"]) for result in results] == [("c1", "c1"), ("c2", "c2")]
     assert results[0]["outcome"] == "failed"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.conversations.format import Loss
 from vivavoce.features.formats.steps import Step
-from vivavoce.features.formats.traced import Line, assembled
+from vivavoce.features.formats.traced import Line, assemble
 
 CALLS = 500
 
@@ -14,14 +14,14 @@ CALLS = 500
 @pytest.mark.parametrize("about", [{}, {"agent": "shop", "system": "You help."}])
 def test_unrelated_calls_of_one_trace_are_not_compared(about: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     compared = 0
-    known = Line.known
+    known = Line.count_known
 
-    def counted(line: Line, given: Line) -> int | None:
+    def count_known(line: Line, call: Line) -> int | None:
         nonlocal compared
         compared += 1
-        return known(line, given)
+        return known(line, call)
 
-    monkeypatch.setattr(Line, "known", counted)
+    monkeypatch.setattr(Line, "count_known", count_known)
     steps = [
         Step(
             trace="t",
@@ -29,12 +29,12 @@ def test_unrelated_calls_of_one_trace_are_not_compared(about: dict[str, str], mo
             kind="model",
             start=1.0,
             end=9.0,
-            given=[{"role": "user", "content": f"question {number}"}],
-            made=[{"role": "assistant", "content": f"answer {number}"}],
+            inputs=[{"role": "user", "content": f"question {number}"}],
+            outputs=[{"role": "assistant", "content": f"answer {number}"}],
             **about,  # pyright: ignore[reportArgumentType]
         )
         for number in range(CALLS)
     ]
-    made = assembled(steps, Loss())
-    assert len(made.beside) == CALLS - 1
+    assembled_steps = assemble(steps, Loss())
+    assert len(assembled_steps.beside) == CALLS - 1
     assert compared < CALLS

@@ -14,7 +14,7 @@ from vivavoce import UsageError
 from vivavoce.conversations.format import Loss, format_named
 from vivavoce.conversations.reading import detect, read
 
-ASKED: Any = {"role": "user", "content": "And in Rome?"}
+QUESTION: Any = {"role": "user", "content": "And in Rome?"}
 CALL: Any = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rome"}'}
 RESULT: Any = {"type": "function_call_output", "call_id": "c1", "output": "rain"}
 WORDS: list[Any] = [{"type": "output_text", "text": "It rains.", "annotations": []}]
@@ -36,7 +36,7 @@ async def test_each_session_is_a_conversation(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     for name in ("ann", "bob"):
         session = SQLiteSession(name, path)
-        await session.add_items([ASKED, CALL, RESULT, ANSWER])
+        await session.add_items([QUESTION, CALL, RESULT, ANSWER])
         session.close()
     rows, loss = rows_of(path)
     assert [row["id"] for row in rows] == ["ann", "bob"]
@@ -49,7 +49,7 @@ async def test_each_session_is_a_conversation(tmp_path: Path) -> None:
 async def test_tables_of_other_names_are_found(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     session = SQLiteSession("ann", path, sessions_table="mine", messages_table="talks")
-    await session.add_items([ASKED])
+    await session.add_items([QUESTION])
     session.close()
     assert [row["id"] for row in rows_of(path)[0]] == ["ann"]
 
@@ -58,7 +58,7 @@ async def test_each_branch_of_a_session_is_a_conversation(tmp_path: Path) -> Non
     path = tmp_path / "sessions.db"
     session = AdvancedSQLiteSession(session_id="ann", db_path=path, create_tables=True)
     other: Any = {"role": "user", "content": "And in Oslo?"}
-    await session.add_items([ASKED, ANSWER])
+    await session.add_items([QUESTION, ANSWER])
     await session.add_items([other])
     await session.create_branch_from_turn(2, "again")
     await session.add_items([other, ANSWER])
@@ -70,7 +70,7 @@ async def test_each_branch_of_a_session_is_a_conversation(tmp_path: Path) -> Non
     }
 
 
-def damaged(path: Path, data: object) -> Path:
+def damage(path: Path, data: object) -> Path:
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id, message_data, created_at)")
     add = "INSERT INTO agent_messages (session_id, message_data) VALUES (?, ?)"
@@ -82,7 +82,7 @@ def damaged(path: Path, data: object) -> Path:
 
 @pytest.mark.parametrize("data", ["{cut o", None, b"\xff\xfe", 7, '{"__enc__": 1, "payload": "x"}', "[]", "NaN"])
 def test_a_broken_session_is_told_and_the_next_is_read(tmp_path: Path, data: object) -> None:
-    rows, loss = rows_of(damaged(tmp_path / "sessions.db", data))
+    rows, loss = rows_of(damage(tmp_path / "sessions.db", data))
     assert [row["id"] for row in rows] == ["b"]
     assert [(entry.kind, entry.places) for entry in loss.entries()] == [("broken", ["line 1, conversation 'a'"])]
 
@@ -97,7 +97,7 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_cut_off_is_told(tmp_path: Path) -> None:
-    whole = damaged(tmp_path / "sessions.db", "{}").read_bytes()
+    whole = damage(tmp_path / "sessions.db", "{}").read_bytes()
     path = tmp_path / "cut.db"
     path.write_bytes(whole[:2000])
     loss = Loss()

@@ -63,8 +63,8 @@ items: st.SearchStrategy[Any] = st.one_of(
 
 
 @given(st.lists(items, max_size=6), st.sampled_from([{}, {"instructions": "Be kind."}]))
-def test_what_is_read_is_written_as_it_was(listed: list[Any], beside: dict[str, Any]) -> None:
-    request = {"input": [{"role": "user", "content": "Hi."}, *listed], **beside}
+def test_what_is_read_is_written_as_it_was(items: list[Any], beside: dict[str, Any]) -> None:
+    request = {"input": [{"role": "user", "content": "Hi."}, *items], **beside}
     assert back_and_forth(RESPONSES, [request]) == [request]
 
 
@@ -106,8 +106,8 @@ def answer(text: str) -> dict[str, Any]:
 
 
 def test_a_response_of_the_package_is_read_as_it_writes_it_and_as_it_is() -> None:
-    made = response(SEARCH, answer("One moment."), CALL, MCP)
-    as_json = json.loads(made.model_dump_json())
+    recorded_response = response(SEARCH, answer("One moment."), CALL, MCP)
+    as_json = json.loads(recorded_response.model_dump_json())
     [row], loss = read_values(RESPONSES, [as_json])
     assert [plain(message) for message in row["messages"]] == [
         {"role": "system", "content": "Be kind."},
@@ -124,9 +124,9 @@ def test_a_response_of_the_package_is_read_as_it_writes_it_and_as_it_is() -> Non
     ]
     assert (row["id"], row["metadata"]["model"]) == ("resp_1", "m")
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "file_search_call")]
-    live = conversation_of(made)
+    live = conversation_of(recorded_response)
     assert live is not None
-    assert [plain(one) for one in live["messages"]] == [plain(one) for one in row["messages"]]
+    assert [plain(message) for message in live["messages"]] == [plain(message) for message in row["messages"]]
 
 
 def test_the_package_takes_what_is_written() -> None:
@@ -141,12 +141,12 @@ def test_the_package_takes_what_is_written() -> None:
     ]
     assert RESPONSES.write is not None
     _, loss = read_values(RESPONSES, [])
-    [written] = RESPONSES.write([{"messages": ours}], loss)
-    TypeAdapter[Any](list[ResponseInputItemParam]).validate_python(written["input"])
-    assert [one.get("type", one.get("role")) for one in written["input"]] == [
+    [document] = RESPONSES.write([{"messages": ours}], loss)
+    TypeAdapter[Any](list[ResponseInputItemParam]).validate_python(document["input"])
+    assert [item.get("type", item.get("role")) for item in document["input"]] == [
         *("system", "user", "assistant", "function_call", "function_call_output", "assistant"),
     ]
-    [row], _ = read_values(RESPONSES, [written])
+    [row], _ = read_values(RESPONSES, [document])
     assert [plain(message) for message in row["messages"]] == ours
     assert loss.is_lossless
 

@@ -32,7 +32,7 @@ from vivavoce.features.formats.traced import NO_WORDS
 from vivavoce.messages import FunctionCall, ToolCall
 from vivavoce.testing.loopback import Answer, LoopbackServer
 
-SAID = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
+MESSAGE = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
 USAGE = {
     "input_tokens": 7,
     "output_tokens": 2,
@@ -61,31 +61,31 @@ def answer(body: Mapping[str, Any]) -> Answer:
     """Be the models: one that hands over, and one that looks first and answers then."""
     if "input" in body:
         words: list[Any] = [{"type": "output_text", "text": "It rains.", "annotations": []}]
-        return {**RESPONSE, "id": f"resp_{len(body['input'])}", "output": [{**SAID, "content": words}]}
+        return {**RESPONSE, "id": f"resp_{len(body['input'])}", "output": [{**MESSAGE, "content": words}]}
     if "data" in body:
         return {}
     messages: list[Any] = body["messages"]
-    named = {tool["function"]["name"] for tool in body["tools"]}
-    if "weather" not in named:
+    tool_names = {tool["function"]["name"] for tool in body["tools"]}
+    if "weather" not in tool_names:
         return [ToolCall(id="h1", function=FunctionCall(name="transfer_to_forecaster", arguments="{}"))]
     if messages[-1]["role"] == "tool" and messages[-1]["content"].startswith("rain"):
-        return f"It rains, and I am asked {sum(one['role'] == 'user' for one in messages)} times."
+        return f"It rains, and I am asked {sum(message['role'] == 'user' for message in messages)} times."
     return [ToolCall(id=f"c{len(messages)}", function=FunctionCall(name="weather", arguments='{"city": "Rome"}'))]
 
 
 class WithMessages(BackendSpanExporter):
-    """An exporter that adds what the spans of Responses hold beside what they export."""
+    """An exporter that adds what the spans of Responses hold in addition to what they export."""
 
     def export(self, items: list[Trace | Span[Any]]) -> None:
-        found: list[dict[str, Any]] = []
+        result: list[dict[str, Any]] = []
         for item in items:
             exported: dict[str, Any] = item.export() or {}
             data = None if isinstance(item, Trace) else item.span_data
             if isinstance(data, ResponseSpanData) and data.response is not None:
                 more = {"input": data.input, "response": data.response.model_dump(mode="json")}
                 exported["span_data"] = {**exported["span_data"], **more}
-            found.append(exported)
-        self._client.post(self.endpoint, json={"data": found})
+            result.append(exported)
+        self._client.post(self.endpoint, json={"data": result})
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
 
 
 @asynccontextmanager
-async def traced(
+async def run_traced(
     server: LoopbackServer, kind: type[BackendSpanExporter] = BackendSpanExporter
 ) -> AsyncGenerator[AsyncOpenAI, None]:
     """Yield a client; what happens within is sent to the server when it is left."""
@@ -110,18 +110,18 @@ async def traced(
     exporter.close()
 
 
-def written(server: LoopbackServer, path: Path) -> Path:
+def write_traces(server: LoopbackServer, path: Path) -> Path:
     """Write what the exporter sent into a file: an export a line."""
-    sent = [one.body for one in server.requests if one.path == "/traces"]
+    sent = [request.body for request in server.requests if request.path == "/traces"]
     path.write_text("".join(json.dumps(body) + "\n" for body in sent))
     return path
 
 
 def rows_of(path: Path) -> tuple[list[dict[str, Any]], Loss]:
     loss = Loss()
-    found = detect(path)
-    assert found.name == "openai-agents-traces"
-    return [row for _, row in read(path, found, loss)], loss
+    result = detect(path)
+    assert result.name == "openai-agents-traces"
+    return [row for _, row in read(path, result, loss)], loss
 
 
 async def is_fine(*_: object) -> GuardrailFunctionOutput:
@@ -131,7 +131,7 @@ async def is_fine(*_: object) -> GuardrailFunctionOutput:
 async def test_a_group_of_traces_is_a_conversation_of_the_agents_that_spoke(
     server: LoopbackServer, tmp_path: Path
 ) -> None:
-    async with traced(server) as client:
+    async with run_traced(server) as client:
         chat = OpenAIChatCompletionsModel("m", client)
         forecaster = Agent(name="forecaster", model=chat, tools=[weather])
         guardrails: list[Any] = [InputGuardrail(is_fine, name="kind")]
@@ -145,10 +145,10 @@ async def test_a_group_of_traces_is_a_conversation_of_the_agents_that_spoke(
             first = await Runner.run(router, "And in Rome?")
         with trace("Support", group_id="talk"):
             await Runner.run(first.last_agent, [*first.to_input_list(), {"role": "user", "content": "And now?"}])
-    [row], loss = rows_of(written(server, tmp_path / "traces.jsonl"))
+    [row], loss = rows_of(write_traces(server, tmp_path / "traces.jsonl"))
     assert row["id"] == "talk"
-    told = [(one["role"], one.get("name"), one["content"]) for one in row["messages"]]
-    assert told == [
+    messages = [(message["role"], message.get("name"), message["content"]) for message in row["messages"]]
+    assert messages == [
         ("user", None, "And in Rome?"),
         ("assistant", "router", None),
         ("tool", None, '{"assistant": "forecaster"}'),
@@ -160,10 +160,10 @@ async def test_a_group_of_traces_is_a_conversation_of_the_agents_that_spoke(
         ("tool", None, "rain in Rome"),
         ("assistant", "forecaster", "It rains, and I am asked 2 times."),
     ]
-    said = [one for one in row["messages"] if one["role"] == "assistant"]
-    assert [one["agent_tools"] for one in said] == [[], ["weather"], ["weather"], ["weather"], ["weather"]]
-    assert [one.get("handoff_to") for one in said] == ["forecaster", None, None, None, None]
-    assert all("timestamp" in one for one in row["messages"] if one["role"] == "assistant")
+    replies = [message for message in row["messages"] if message["role"] == "assistant"]
+    assert [reply["agent_tools"] for reply in replies] == [[], ["weather"], ["weather"], ["weather"], ["weather"]]
+    assert [reply.get("handoff_to") for reply in replies] == ["forecaster", None, None, None, None]
+    assert all("timestamp" in message for message in row["messages"] if message["role"] == "assistant")
     assert (row["metadata"]["user"], row["metadata"]["workflow_name"]) == ("ann", "Support")
     assert row["metadata"]["guardrails"] == [{"name": "kind", "triggered": False}]
     assert row["metadata"]["usage"].keys() == {"input_tokens", "output_tokens"}
@@ -171,9 +171,9 @@ async def test_a_group_of_traces_is_a_conversation_of_the_agents_that_spoke(
 
 
 async def test_what_only_the_id_of_a_response_tells_is_missed(server: LoopbackServer, tmp_path: Path) -> None:
-    async with traced(server) as client:
+    async with run_traced(server) as client:
         await Runner.run(Agent(name="bot", model=OpenAIResponsesModel("m", client)), "And in Rome?")
-    rows, loss = rows_of(written(server, tmp_path / "traces.jsonl"))
+    rows, loss = rows_of(write_traces(server, tmp_path / "traces.jsonl"))
     assert rows == []
     assert {(entry.kind, entry.what) for entry in loss.entries()} == {
         ("broken", NO_WORDS),
@@ -182,10 +182,10 @@ async def test_what_only_the_id_of_a_response_tells_is_missed(server: LoopbackSe
 
 
 async def test_an_exporter_may_add_the_messages_of_responses(server: LoopbackServer, tmp_path: Path) -> None:
-    async with traced(server, WithMessages) as client:
+    async with run_traced(server, WithMessages) as client:
         await Runner.run(Agent(name="bot", model=OpenAIResponsesModel("m", client)), "And in Rome?")
-    [row], loss = rows_of(written(server, tmp_path / "traces.jsonl"))
-    assert [one["content"] for one in row["messages"]] == ["And in Rome?", "It rains."]
+    [row], loss = rows_of(write_traces(server, tmp_path / "traces.jsonl"))
+    assert [message["content"] for message in row["messages"]] == ["And in Rome?", "It rains."]
     assert (row["metadata"]["models"], row["metadata"]["usage"]) == (["m"], {"input_tokens": 7, "output_tokens": 2})
     assert loss.is_lossless
 
@@ -196,10 +196,13 @@ def span(number: int, data: Any, **more: Any) -> dict[str, Any]:
 
 def test_what_a_tool_returned_and_no_model_was_given_is_put_behind_its_call(tmp_path: Path) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Rome"}'}}
-    asked, called = {"role": "user", "content": "Rome?"}, {"role": "assistant", "content": None, "tool_calls": [call]}
+    question, called = (
+        {"role": "user", "content": "Rome?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    )
     items = [
         {"object": "trace", "id": "t", "workflow_name": "w", "group_id": None, "metadata": None},
-        span(1, {"type": "generation", "input": [asked], "output": [called]}, started_at="2026-11-22T10:00:00Z"),
+        span(1, {"type": "generation", "input": [question], "output": [called]}, started_at="2026-11-22T10:00:00Z"),
         span(2, {"type": "function", "name": "weather", "input": '{"city": "Rome"}', "output": "rain"}),
         span(3, {"type": "mcp_tools", "server": "s", "result": []}),
         span(3, {"type": "mcp_tools", "server": "s", "result": []}),
@@ -208,7 +211,7 @@ def test_what_a_tool_returned_and_no_model_was_given_is_put_behind_its_call(tmp_
     path.write_text(json.dumps({"data": items}))
     [row], loss = rows_of(path)
     assert row["id"] == "t"
-    assert [(one["role"], one["content"]) for one in row["messages"]] == [
+    assert [(message["role"], message["content"]) for message in row["messages"]] == [
         ("user", "Rome?"),
         ("assistant", None),
         ("tool", "rain"),
@@ -233,8 +236,8 @@ def test_what_a_tool_returned_and_no_model_was_given_is_put_behind_its_call(tmp_
 )
 def test_a_broken_record_is_told_and_the_next_is_read(tmp_path: Path, broken: Any) -> None:
     path = tmp_path / "traces.jsonl"
-    said = {"type": "generation", "input": [{"role": "user", "content": "Hi."}], "output": None}
-    path.write_text(f"{json.dumps(broken)}\n{json.dumps(span(1, said))}\n")
+    span_data = {"type": "generation", "input": [{"role": "user", "content": "Hi."}], "output": None}
+    path.write_text(f"{json.dumps(broken)}\n{json.dumps(span(1, span_data))}\n")
     [row], loss = rows_of(path)
-    assert [one["content"] for one in row["messages"]] == ["Hi."]
+    assert [message["content"] for message in row["messages"]] == ["Hi."]
     assert [(entry.kind, entry.places) for entry in loss.entries()] == [("broken", ["line 1"])]

@@ -58,35 +58,35 @@ def export(*spans: Json) -> Json:
     return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "s"}, "spans": list(spans)}]}]}
 
 
-def said(role: str, *texts: str) -> Json:
+def message(role: str, *texts: str) -> Json:
     return {"role": role, "parts": [{"type": "text", "content": text} for text in texts]}
 
 
-def called(name: str, arguments: Any, identity: str | None = "c1") -> Json:
+def call_part(name: str, arguments: Any, identity: str | None = "c1") -> Json:
     return {"role": "assistant", "parts": [{"type": "tool_call", "id": identity, "name": name, "arguments": arguments}]}
 
 
-def returned(value: Any, identity: str | None = "c1") -> Json:
+def result_part(value: Any, identity: str | None = "c1") -> Json:
     return {"role": "tool", "parts": [{"type": "tool_call_response", "id": identity, "response": value}]}
 
 
-def chat(given: list[Json], made: list[Json], **more: Any) -> Json:
-    return {"gen_ai.operation.name": "chat", "gen_ai.input.messages": given, "gen_ai.output.messages": made, **more}
+def chat(inputs: list[Json], outputs: list[Json], **more: Any) -> Json:
+    return {"gen_ai.operation.name": "chat", "gen_ai.input.messages": inputs, "gen_ai.output.messages": outputs, **more}
 
 
 def plain(row: Json) -> list[tuple[str, Any]]:
     """Return who said what, or called and got what, of a row."""
-    found: list[tuple[str, Any]] = []
+    result: list[tuple[str, Any]] = []
     for message in row["messages"]:
         calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or ()]
-        found.append((message["role"], calls or message["content"]))
-    return found
+        result.append((message["role"], calls or message["content"]))
+    return result
 
 
-ASKED = said("user", "Where is 1042?")
-CALLED = called("find", {"n": 1042})
-GOT = returned({"state": "sent"})
-ANSWERED = said("assistant", "It was sent.")
+QUESTION = message("user", "Where is 1042?")
+CALLED = call_part("find", {"n": 1042})
+GOT = result_part({"state": "sent"})
+ANSWER = message("assistant", "It was sent.")
 WHOLE = [
     ("user", "Where is 1042?"),
     ("assistant", [("find", '{"n": 1042}')]),
@@ -97,10 +97,10 @@ WHOLE = [
 
 def test_the_history_that_every_span_repeats_is_kept_once() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
-    thanks, bye = said("user", "Thanks."), said("assistant", "Bye.")
-    first = span("a", 0, chat([ASKED], [CALLED], **talk))
-    second = span("b", 2, chat([ASKED, CALLED, GOT], [ANSWERED], **talk))
-    third = span("c", 9, chat([ASKED, CALLED, GOT, ANSWERED, thanks], [bye], **talk), trace="t2")
+    thanks, bye = message("user", "Thanks."), message("assistant", "Bye.")
+    first = span("a", 0, chat([QUESTION], [CALLED], **talk))
+    second = span("b", 2, chat([QUESTION, CALLED, GOT], [ANSWER], **talk))
+    third = span("c", 9, chat([QUESTION, CALLED, GOT, ANSWER, thanks], [bye], **talk), trace="t2")
     [row], loss = read_values(FORMAT, [export(third), export(second), export(first, second)])
     assert row["id"] == "talk"
     assert plain(row) == [*WHOLE, ("user", "Thanks."), ("assistant", "Bye.")]
@@ -111,7 +111,7 @@ def test_the_history_that_every_span_repeats_is_kept_once() -> None:
 
 def test_a_trace_that_was_not_given_what_was_said_before_goes_on_with_it() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
-    words = [said("user" if number % 2 == 0 else "assistant", str(number)) for number in range(8)]
+    words = [message("user" if number % 2 == 0 else "assistant", str(number)) for number in range(8)]
     before = span("a", 0, chat(words[:1], words[1:2], **talk))
     later = (span(f"b{at}", at, chat(words[2:at], words[at : at + 1], **talk), trace="t2") for at in (3, 5, 7))
     [row], _ = read_values(FORMAT, [export(before, *later)])
@@ -120,18 +120,18 @@ def test_a_trace_that_was_not_given_what_was_said_before_goes_on_with_it() -> No
 
 def test_a_history_without_calls_and_results_goes_on_as_well() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
-    first = span("a", 0, chat([ASKED], [CALLED], **talk))
-    second = span("b", 2, chat([ASKED, CALLED, GOT], [ANSWERED], **talk))
-    third = span("c", 9, chat([ASKED, ANSWERED, said("user", "Ok.")], [ANSWERED], **talk), trace="t2")
+    first = span("a", 0, chat([QUESTION], [CALLED], **talk))
+    second = span("b", 2, chat([QUESTION, CALLED, GOT], [ANSWER], **talk))
+    third = span("c", 9, chat([QUESTION, ANSWER, message("user", "Ok.")], [ANSWER], **talk), trace="t2")
     [row], _ = read_values(FORMAT, [export(first, second, third)])
     assert plain(row) == [*WHOLE, ("user", "Ok."), ("assistant", "It was sent.")]
 
 
 def test_spans_that_hold_only_what_is_new_are_joined() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
-    first = span("a", 0, chat([ASKED], [CALLED], **talk))
-    second = span("b", 2, chat([GOT], [ANSWERED], **talk))
-    again = span("c", 9, chat([ASKED], [ANSWERED], **talk), trace="t2")
+    first = span("a", 0, chat([QUESTION], [CALLED], **talk))
+    second = span("b", 2, chat([GOT], [ANSWER], **talk))
+    again = span("c", 9, chat([QUESTION], [ANSWER], **talk), trace="t2")
     [row], _ = read_values(FORMAT, [export(first, second, again)])
     assert plain(row) == [*WHOLE, ("user", "Where is 1042?"), ("assistant", "It was sent.")]
 
@@ -150,43 +150,43 @@ def test_what_only_the_span_of_a_tool_tells_is_put_in() -> None:
         parent="root",
     )
     root = span("root", 0, {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "bot"})
-    model = span("a", 1, chat([ASKED], [CALLED]), parent="root")
+    model = span("a", 1, chat([QUESTION], [CALLED]), parent="root")
     [row], loss = read_values(FORMAT, [export(root, model, tool)])
     assert plain(row) == WHOLE[:3]
     assert loss.is_lossless
-    whole = {**chat([ASKED], [ANSWERED]), "gen_ai.operation.name": "invoke_agent"}
+    whole = {**chat([QUESTION], [ANSWER]), "gen_ai.operation.name": "invoke_agent"}
     [row], loss = read_values(FORMAT, [export(span("root", 0, whole), tool)])
     assert plain(row) == WHOLE
     assert [entry.kind for entry in loss.entries()] == ["guessed"]
 
 
 def test_calls_beside_the_conversation_are_kept_apart() -> None:
-    root = {**chat([ASKED], [ANSWERED]), "gen_ai.operation.name": "invoke_agent"}
-    title = chat([said("user", "Name this talk"), said("user", "Now.")], [said("assistant", "Parcel 1042")])
+    root = {**chat([QUESTION], [ANSWER]), "gen_ai.operation.name": "invoke_agent"}
+    title = chat([message("user", "Name this talk"), message("user", "Now.")], [message("assistant", "Parcel 1042")])
     spans = [
         span("root", 0, root),
         span("title", 1, title, parent="root"),
-        span("a", 1, chat([ASKED], [CALLED]), parent="root"),
-        span("b", 3, chat([ASKED, CALLED, GOT], [ANSWERED]), parent="root"),
+        span("a", 1, chat([QUESTION], [CALLED]), parent="root"),
+        span("b", 3, chat([QUESTION, CALLED, GOT], [ANSWER]), parent="root"),
     ]
     [row], loss = read_values(FORMAT, [export(*spans)])
     assert plain(row) == WHOLE
-    assert [one["content"] for one in row["metadata"]["beside"][0]] == ["Name this talk", "Now.", "Parcel 1042"]
+    assert [message["content"] for message in row["metadata"]["beside"][0]] == ["Name this talk", "Now.", "Parcel 1042"]
     assert "aside" in {entry.kind for entry in loss.entries()}
 
 
 def test_agents_that_take_over_are_named() -> None:
-    one = {"gen_ai.agent.name": "desk", "gen_ai.system_instructions": [{"type": "text", "content": "Greet."}]}
+    agent_fields = {"gen_ai.agent.name": "desk", "gen_ai.system_instructions": [{"type": "text", "content": "Greet."}]}
     two = {"gen_ai.agent.name": "parcels", "gen_ai.system_instructions": [{"type": "text", "content": "Find."}]}
-    first = span("a", 0, chat([ASKED], [CALLED], **one))
-    second = span("b", 2, chat([ASKED, CALLED, GOT], [ANSWERED], **two))
+    first = span("a", 0, chat([QUESTION], [CALLED], **agent_fields))
+    second = span("b", 2, chat([QUESTION, CALLED, GOT], [ANSWER], **two))
     [row], loss = read_values(FORMAT, [export(first, second)])
     assert [message.get("name") for message in row["messages"]] == [None, None, "desk", None, "parcels"]
     assert row["messages"][0] == {"role": "system", "content": "Greet."}
     assert "another system prompt, later on" in [entry.what for entry in loss.entries()]
 
 
-def numbered() -> Json:
+def numbered_attributes() -> Json:
     known: Json = {
         "gen_ai.prompt.0.role": "user",
         "gen_ai.prompt.0.content": "Where is 1042?",
@@ -214,11 +214,11 @@ def by_events() -> Json:
         ("gen_ai.tool.message", {"id": "c1", "content": '{"state": "sent"}'}),
         ("gen_ai.choice", {"index": "0", "message": {"role": "assistant", "content": "It was sent."}}),
     ]
-    written = [
+    spans_to_read = [
         {"name": name, "timeUnixNano": "1", "attributes": [attribute(key, value) for key, value in known.items()]}
         for name, known in events
     ]
-    return export(span("a", 0, {"gen_ai.operation.name": "chat", "session.id": "s"}, events=written))
+    return export(span("a", 0, {"gen_ai.operation.name": "chat", "session.id": "s"}, events=spans_to_read))
 
 
 def by_openai() -> Json:
@@ -234,7 +234,7 @@ def by_openai() -> Json:
     )
 
 
-@pytest.mark.parametrize("record", [numbered(), by_events(), by_openai()])
+@pytest.mark.parametrize("record", [numbered_attributes(), by_events(), by_openai()])
 def test_older_ways_to_write_messages_are_read(record: Json) -> None:
     [row], loss = read_values(FORMAT, [record])
     assert plain(row) == WHOLE
@@ -248,7 +248,7 @@ def test_scores_become_labels() -> None:
         "gen_ai.evaluation.explanation": "It thanked.",
     }
     scored = {"name": "gen_ai.evaluation.result", "attributes": [attribute(key, value) for key, value in known.items()]}
-    [row], _ = read_values(FORMAT, [export(span("a", 0, chat([ASKED], [ANSWERED]), events=[scored]))])
+    [row], _ = read_values(FORMAT, [export(span("a", 0, chat([QUESTION], [ANSWER]), events=[scored]))])
     assert row["labels"] == {"polite": "pass"}
     assert row["metadata"]["scores"] == {"polite": {"reason": "It thanked."}}
 
@@ -257,13 +257,13 @@ def test_what_was_not_recorded_is_told() -> None:
     bare = span("a", 0, {"gen_ai.operation.name": "chat"})
     cut = span("a", 0, {"gen_ai.operation.name": "chat", "gen_ai.input.messages": '[{"role": "us'}, trace="t2")
     web = span("a", 0, {"http.method": "GET"}, trace="t3")
-    nameless = span("a", 0, chat([ASKED], [ANSWERED]), trace="")
+    nameless = span("a", 0, chat([QUESTION], [ANSWER]), trace="")
     rows, loss = read_values(FORMAT, [export(bare, cut, web, nameless), 7, {"resourceSpans": [3, {}]}, {"spans": 1}])
     assert rows == []
     assert {(entry.kind, entry.what, entry.count) for entry in loss.entries()} == {
         ("broken", "a trace has no messages: what is said was not recorded", 2),
         ("broken", "a span without the id of its trace", 1),
-        ("broken", "a record is no span and no export of spans", 2),
+        ("broken", "a record is neither a span nor an export of spans", 2),
         ("dropped", "messages that are not JSON; a limit of attributes' lengths cuts them off", 1),
         ("dropped", "a trace without a model call", 1),
     }
@@ -315,8 +315,8 @@ def _text(text: str) -> Json:
     return {"type": "text", "content": text}
 
 
-def _lists(one: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.lists(one, max_size=2)
+def _lists(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(item, max_size=2)
 
 
 texts = st.builds(_text, words)
@@ -343,9 +343,11 @@ def talks(draw: st.DrawFn) -> list[Json]:
         messages.append({"role": "user", "parts": parts, **draw(st.sampled_from([{}, {"name": "Ada"}]))})
         for call in range(draw(st.integers(0, 2))):
             identity = f"{number}.{call}"
-            made = draw(st.lists(texts | thoughts, max_size=2))
-            messages.append({"role": "assistant", "parts": [*made, *called("f", draw(json_values), identity)["parts"]]})
-            messages.append(returned(draw(json_values), identity))
+            contents = draw(st.lists(texts | thoughts, max_size=2))
+            messages.append(
+                {"role": "assistant", "parts": [*contents, *call_part("f", draw(json_values), identity)["parts"]]}
+            )
+            messages.append(result_part(draw(json_values), identity))
         messages.append({"role": "assistant", "parts": draw(st.lists(texts | thoughts, max_size=2))})
     return messages
 
@@ -355,8 +357,8 @@ def test_what_is_read_is_written_as_it_was(messages: list[Json]) -> None:
     known = chat(messages[:-1], messages[-1:])
     rows, loss = read_values(FORMAT, [export(span("a", 0, {**known, "gen_ai.conversation.id": "talk"}))])
     assert FORMAT.write is not None
-    [written] = FORMAT.write(json.loads(json.dumps(rows)), loss)
-    again = {one["key"]: one["value"]["stringValue"] for one in spans_in(written)[0]["attributes"]}
+    [document] = FORMAT.write(json.loads(json.dumps(rows)), loss)
+    again = {attribute["key"]: attribute["value"]["stringValue"] for attribute in spans_in(document)[0]["attributes"]}
     assert json.loads(again["gen_ai.input.messages"]) == messages[:-1]
     assert json.loads(again["gen_ai.output.messages"]) == messages[-1:]
     assert loss.is_lossless, list(loss.lines())
@@ -381,8 +383,8 @@ def test_a_row_comes_back_whole() -> None:
     }
     assert FORMAT.write is not None
     loss = Loss()
-    written = list(FORMAT.write([row], loss))
-    [back], _ = read_values(FORMAT, written)
+    documents = list(FORMAT.write([row], loss))
+    [back], _ = read_values(FORMAT, documents)
     assert back["metadata"].pop("traces")
     for message in back["messages"]:
         message.pop("metadata", None)
@@ -391,42 +393,42 @@ def test_a_row_comes_back_whole() -> None:
 
 
 @pytest.fixture
-def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[TelemetryHandler, Path, Path, Any]]:
+def telemetry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[TelemetryHandler, Path, Path, Any]]:
     """OpenTelemetry's own instrumentation of models, its files of spans and of logs, and its spans in memory."""
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")
     monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
-    spans, logs, kept = tmp_path / "spans.jsonl", tmp_path / "logs.jsonl", InMemorySpanExporter()
+    spans, logs, memory_exporter = tmp_path / "spans.jsonl", tmp_path / "logs.jsonl", InMemorySpanExporter()
     tracers, loggers = TracerProvider(), LoggerProvider()
-    for exporter in (FileSpanExporter(spans), kept):
+    for exporter in (FileSpanExporter(spans), memory_exporter):
         tracers.add_span_processor(SimpleSpanProcessor(exporter))
     loggers.add_log_record_processor(SimpleLogRecordProcessor(FileLogExporter(logs)))
-    yield TelemetryHandler(tracer_provider=tracers, logger_provider=loggers), spans, logs, kept
+    yield TelemetryHandler(tracer_provider=tracers, logger_provider=loggers), spans, logs, memory_exporter
     tracers.shutdown()
     loggers.shutdown()
 
 
 def converse(handler: TelemetryHandler) -> None:
-    asked = InputMessage("user", [TextPart("Where is 1042?")])
+    question = InputMessage("user", [TextPart("Where is 1042?")])
     call = ToolCallRequestPart(arguments={"n": 1042}, name="find", id="c1")
     got = InputMessage("tool", [ToolCallResponsePart(response={"state": "sent"}, id="c1")])
     with handler.invoke_local_agent(agent_name="desk", conversation_id="talk"):
         with handler.inference("openai", request_model="gpt") as first:
-            first.input_messages = [asked]
+            first.input_messages = [question]
             first.output_messages = [OutputMessage("assistant", [call], "tool_call")]
             first.input_tokens, first.output_tokens = 10, 4
         with handler.tool("find") as tool:
             tool.tool_call_id = "c1"
         with handler.inference("openai", request_model="gpt") as second:
-            second.input_messages = [asked, InputMessage("assistant", [call]), got]
+            second.input_messages = [question, InputMessage("assistant", [call]), got]
             second.output_messages = [OutputMessage("assistant", [TextPart("It was sent.")], "stop")]
 
 
-def test_files_of_opentelemetry_are_read(traced: tuple[TelemetryHandler, Path, Path, Any], tmp_path: Path) -> None:
-    handler, spans, logs, kept = traced
+def test_files_of_opentelemetry_are_read(telemetry: tuple[TelemetryHandler, Path, Path, Any], tmp_path: Path) -> None:
+    handler, spans, logs, exporter = telemetry
     converse(handler)
     whole, printed = tmp_path / "whole.json", tmp_path / "printed.jsonl"
-    whole.write_text(json.dumps(MessageToDict(encode_spans(kept.get_finished_spans()))))
-    printed.write_text("\n".join(one.to_json(indent=None) for one in kept.get_finished_spans()))
+    whole.write_text(json.dumps(MessageToDict(encode_spans(exporter.get_finished_spans()))))
+    printed.write_text("\n".join(span.to_json(indent=None) for span in exporter.get_finished_spans()))
     for file in (spans, logs, whole, printed):
         assert detect(file) is FORMAT
         loss = Loss()
@@ -436,7 +438,7 @@ def test_files_of_opentelemetry_are_read(traced: tuple[TelemetryHandler, Path, P
         assert row["metadata"]["usage"] == {"input_tokens": 10, "output_tokens": 4}
         assert row["metadata"]["models"] == ["gpt"]
         assert loss.is_lossless, list(loss.lines())
-        assert row["metadata"]["traces"] == [f"{kept.get_finished_spans()[0].context.trace_id:032x}"]
+        assert row["metadata"]["traces"] == [f"{exporter.get_finished_spans()[0].context.trace_id:032x}"]
 
 
 def test_what_we_write_is_otlp() -> None:
@@ -449,15 +451,19 @@ def test_what_we_write_is_otlp() -> None:
     [document] = FORMAT.write([row], Loss())
     parsed = ParseDict(document, TracesData()).resource_spans[0].scope_spans[0].spans[0]
     assert parsed.start_time_unix_nano == 1795341600 * 10**9
-    assert {one.key: one.value.string_value for one in parsed.attributes}["gen_ai.conversation.id"] == "1"
+    assert {attribute.key: attribute.value.string_value for attribute in parsed.attributes}[
+        "gen_ai.conversation.id"
+    ] == "1"
     assert parsed.events[0].name == "gen_ai.evaluation.result"
 
 
 def test_a_history_in_other_words_goes_on_where_the_user_did() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
-    thought = said("assistant", "<think>Sent?</think>It was sent.")
-    first = span("a", 0, chat([ASKED], [thought], **talk))
-    second = span("b", 9, chat([ASKED, ANSWERED, said("user", "Ok.")], [said("assistant", "Bye.")], **talk), trace="t2")
+    thought = message("assistant", "<think>Sent?</think>It was sent.")
+    first = span("a", 0, chat([QUESTION], [thought], **talk))
+    second = span(
+        "b", 9, chat([QUESTION, ANSWER, message("user", "Ok.")], [message("assistant", "Bye.")], **talk), trace="t2"
+    )
     [row], _ = read_values(FORMAT, [export(first, second)])
     assert [text for _, text in plain(row)] == ["Where is 1042?", thought["parts"][0]["content"], "Ok.", "Bye."]
 
@@ -465,9 +471,9 @@ def test_a_history_in_other_words_goes_on_where_the_user_did() -> None:
 def test_a_guard_that_is_asked_the_same_does_not_answer() -> None:
     guard = {"gen_ai.system_instructions": [{"type": "text", "content": "Is this safe?"}]}
     spans = [
-        span("a", 0, chat([ASKED], [ANSWERED])),
-        span("b", 0, chat([ASKED], [said("assistant", "safe")], **guard)),
-        span("c", 4, chat([ASKED, ANSWERED, said("user", "Ok.")], [said("assistant", "Bye.")])),
+        span("a", 0, chat([QUESTION], [ANSWER])),
+        span("b", 0, chat([QUESTION], [message("assistant", "safe")], **guard)),
+        span("c", 4, chat([QUESTION, ANSWER, message("user", "Ok.")], [message("assistant", "Bye.")])),
     ]
     [row], _ = read_values(FORMAT, [export(*spans)])
     assert [text for _, text in plain(row)] == ["Where is 1042?", "It was sent.", "Ok.", "Bye."]
@@ -475,13 +481,13 @@ def test_a_guard_that_is_asked_the_same_does_not_answer() -> None:
 
 
 def test_the_first_of_several_answers_is_taken() -> None:
-    made = [{**said("assistant", text), "finish_reason": "stop"} for text in ("One.", "Two.")]
-    [row], loss = read_values(FORMAT, [export(span("a", 0, chat([ASKED], made)))])
+    answers = [{**message("assistant", text), "finish_reason": "stop"} for text in ("One.", "Two.")]
+    [row], loss = read_values(FORMAT, [export(span("a", 0, chat([QUESTION], answers)))])
     assert [text for _, text in plain(row)] == ["Where is 1042?", "One."]
-    assert [entry.what for entry in loss.entries()] == ["answers that a model made beside the first"]
+    assert [entry.what for entry in loss.entries()] == ["answers that a model made in addition to the first"]
 
 
 def test_an_attribute_cannot_replace_the_messages() -> None:
     ours = {"messages": 5, "id": 7, "tags": 3, "metadata": "x", "goal": "sent"}
-    [row], _ = read_values(FORMAT, [export(span("a", 0, chat([ASKED], [ANSWERED], **{"vivavoce.row": ours})))])
+    [row], _ = read_values(FORMAT, [export(span("a", 0, chat([QUESTION], [ANSWER], **{"vivavoce.row": ours})))])
     assert (row["id"], row["goal"], len(row["messages"])) == ("t1", "sent", 2)

@@ -23,11 +23,11 @@ Json = dict[str, Any]
 PASSAGE = "Parcels are sent within a day."
 
 
-def attributes_of_a_call(given: list[Any], made: Any) -> Json:
+def attributes_of_a_call(inputs: list[Any], outputs: Any) -> Json:
     return instrumentation.get_llm_attributes(
         model_name="gpt",
-        input_messages=given,
-        output_messages=[made],
+        input_messages=inputs,
+        output_messages=[outputs],
         token_count=instrumentation.TokenCount(prompt=3, completion=4),
     )
 
@@ -35,13 +35,13 @@ def attributes_of_a_call(given: list[Any], made: Any) -> Json:
 @pytest.fixture
 def spans(tmp_path: Path) -> list[ReadableSpan]:
     """A conversation traced by OpenInference's own package; `otlp.jsonl` has it as OTLP."""
-    kept, provider = InMemorySpanExporter(), instrumentation.TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(kept))
+    exporter, provider = InMemorySpanExporter(), instrumentation.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
     provider.add_span_processor(SimpleSpanProcessor(FileSpanExporter(tmp_path / "otlp.jsonl")))
     tracer = provider.get_tracer("shop")
     function = instrumentation.ToolCallFunction(name="find", arguments='{"n": 1042}')
     call = instrumentation.Message(role="assistant", tool_calls=[instrumentation.ToolCall(id="c1", function=function)])
-    asked = instrumentation.Message(role="user", content="Where is 1042?")
+    question = instrumentation.Message(role="user", content="Where is 1042?")
     got = instrumentation.Message(role="tool", content="sent", tool_call_id="c1")
     answer = instrumentation.Message(role="assistant", content="It was sent.")
     with (
@@ -53,7 +53,7 @@ def spans(tmp_path: Path) -> list[ReadableSpan]:
     ):
         agent.set_input("Where is 1042?")
         with tracer.start_as_current_span("llm", openinference_span_kind="llm") as span:
-            span.set_attributes(attributes_of_a_call([asked], call))
+            span.set_attributes(attributes_of_a_call([question], call))
         with tracer.start_as_current_span("find", openinference_span_kind="tool") as span:
             span.set_tool(name="find", parameters={"n": 1042})
             span.set_output("sent")
@@ -61,24 +61,24 @@ def spans(tmp_path: Path) -> list[ReadableSpan]:
             documents = [instrumentation.Document(content=PASSAGE, id=1)]
             span.set_attributes(instrumentation.get_retriever_attributes(documents=documents))
         with tracer.start_as_current_span("llm", openinference_span_kind="llm") as span:
-            span.set_attributes(attributes_of_a_call([asked, call, got], answer))
+            span.set_attributes(attributes_of_a_call([question, call, got], answer))
         agent.set_output("It was sent.")
-    return list(kept.get_finished_spans())
+    return list(exporter.get_finished_spans())
 
 
 def as_object(span: ReadableSpan) -> Json:
     """Return a span as Phoenix's REST interface does."""
-    written = json.loads(span.to_json())
-    context = {key: value.removeprefix("0x") for key, value in written["context"].items() if key != "trace_state"}
-    known = written["attributes"]
+    data = json.loads(span.to_json())
+    context = {key: value.removeprefix("0x") for key, value in data["context"].items() if key != "trace_state"}
+    known = data["attributes"]
     known |= {f"metadata.{key}": value for key, value in json.loads(known.pop("metadata", "{}")).items()}
     return {
-        "name": written["name"],
+        "name": data["name"],
         "context": context,
         "span_kind": known.pop("openinference.span.kind", "UNKNOWN"),
-        "parent_id": (written["parent_id"] or "").removeprefix("0x") or None,
-        "start_time": written["start_time"].replace("Z", "+00:00"),
-        "end_time": written["end_time"].replace("Z", "+00:00"),
+        "parent_id": (data["parent_id"] or "").removeprefix("0x") or None,
+        "start_time": data["start_time"].replace("Z", "+00:00"),
+        "end_time": data["end_time"].replace("Z", "+00:00"),
         "status_code": "OK",
         "status_message": "",
         "attributes": known,
@@ -108,8 +108,13 @@ def as_cells(span: Json) -> Json:
 
 
 def check(row: Json, loss: Loss) -> None:
-    said = [(message["role"], message["content"]) for message in row["messages"]]
-    assert said == [("user", "Where is 1042?"), ("assistant", None), ("tool", "sent"), ("assistant", "It was sent.")]
+    messages = [(message["role"], message["content"]) for message in row["messages"]]
+    assert messages == [
+        ("user", "Where is 1042?"),
+        ("assistant", None),
+        ("tool", "sent"),
+        ("assistant", "It was sent."),
+    ]
     [call] = row["messages"][1]["tool_calls"]
     assert call == {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 1042}'}}
     assert row["messages"][3]["retrieval_context"] == [PASSAGE]

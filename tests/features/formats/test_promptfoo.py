@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from cli.conftest import Viva
 from features.formats.translation import read_values
 from vivavoce.conversations.format import Loss
-from vivavoce.features.formats.promptfoo import FORMAT, translated
+from vivavoce.features.formats.promptfoo import FORMAT, translate
 
 CHAT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "When is breakfast?"}]
 
@@ -99,8 +99,8 @@ def test_a_configuration_becomes_a_suite_and_says_what_has_no_translation(viva: 
     (tmp_path / "bot.py").write_text("def reply(message):\n    return 'Yes.'\n")
     done = viva("convert", "promptfooconfig.yaml", "suite.yaml", "--report", "loss.json")
     assert done.returncode == 0, done.stderr
-    told = {entry["what"] for entry in json.loads((tmp_path / "loss.json").read_text())["entries"]}
-    assert told == {
+    losses = {entry["what"] for entry in json.loads((tmp_path / "loss.json").read_text())["entries"]}
+    assert losses == {
         "assertion 'javascript'",
         "'response_format' of a provider",
         "provider 'python:provider.py': write a function reply(message) that calls it, in bot.py",
@@ -150,5 +150,5 @@ def test_a_configuration_becomes_a_suite_and_says_what_has_no_translation(viva: 
 )
 def test_assertions_are_translated_or_told(assertion: dict[str, Any], ours: dict[str, Any] | None) -> None:
     loss = Loss()
-    assert list(translated(assertion, {"name": "Ada"}, loss)) == ([] if ours is None else [ours])
+    assert list(translate(assertion, {"name": "Ada"}, loss)) == ([] if ours is None else [ours])
     assert loss.is_lossless == (ours is not None)

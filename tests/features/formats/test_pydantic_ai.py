@@ -17,7 +17,7 @@ from vivavoce.features.formats.pydantic_ai import FORMAT
 
 texts = st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts, lambda one: st.lists(one, max_size=2)
+    st.none() | st.booleans() | st.integers() | texts, lambda item: st.lists(item, max_size=2)
 )
 objects = st.dictionaries(texts, json_values, max_size=2)
 TIME = "2026-01-02T03:04:05Z"
@@ -40,7 +40,7 @@ def part(kind: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({"part_kind": st.just(kind), **fields}, optional={"timestamp": st.just(TIME)})
 
 
-asked = st.one_of(
+request_messages = st.one_of(
     part("system-prompt", content=texts),
     part("user-prompt", content=prompts),
     part("tool-return", tool_name=texts, content=texts | objects, tool_call_id=texts),
@@ -49,7 +49,7 @@ asked = st.one_of(
     part("retry-prompt", content=texts),
     part("speech", content=texts),
 )
-answered = st.one_of(
+response_messages = st.one_of(
     part("text", content=texts),
     part("thinking", content=texts),
     part("tool-call", tool_name=texts, args=objects | st.just('{"n": 1}'), tool_call_id=texts),
@@ -57,20 +57,20 @@ answered = st.one_of(
     part("builtin-tool-return", tool_name=texts, content=texts, tool_call_id=texts),
 )
 requests = st.fixed_dictionaries(
-    {"kind": st.just("request"), "parts": st.lists(asked, min_size=1, max_size=4)},
+    {"kind": st.just("request"), "parts": st.lists(request_messages, min_size=1, max_size=4)},
     optional={"instructions": st.sampled_from(["Be kind.", "Be brief."]), "run_id": texts},
 )
 responses = st.fixed_dictionaries(
-    {"kind": st.just("response"), "parts": st.lists(answered, min_size=1, max_size=5)},
+    {"kind": st.just("response"), "parts": st.lists(response_messages, min_size=1, max_size=5)},
     optional={"model_name": texts, "timestamp": st.just(TIME), "usage": st.just({"input_tokens": 1})},
 )
 QUESTION = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi."}]}
 
 
 @given(st.lists(requests | responses, max_size=4))
-def test_what_is_read_is_written_as_it_was(listed: list[Any]) -> None:
-    said = [QUESTION, *[one for one in listed if any(part["part_kind"] != "speech" for part in one["parts"])]]
-    assert back_and_forth(FORMAT, [{"messages": said}]) == [{"messages": said}]
+def test_what_is_read_is_written_as_it_was(entries: list[Any]) -> None:
+    messages = [QUESTION, *[item for item in entries if any(part["part_kind"] != "speech" for part in item["parts"])]]
+    assert back_and_forth(FORMAT, [{"messages": messages}]) == [{"messages": messages}]
 
 
 def plain(message: dict[str, Any]) -> dict[str, Any]:
@@ -107,8 +107,8 @@ async def test_the_history_of_an_agent_is_read_and_comes_back() -> None:
     ]
     assert loss.is_lossless
     assert FORMAT.write is not None
-    [written] = FORMAT.write(json.loads(json.dumps([row])), loss)
-    assert ModelMessagesTypeAdapter.validate_python(written["messages"]) == messages
+    [document] = FORMAT.write(json.loads(json.dumps([row])), loss)
+    assert ModelMessagesTypeAdapter.validate_python(document["messages"]) == messages
     live = conversation_of(result)
     assert live is not None
     assert [plain(message) for message in live["messages"]] == [plain(message) for message in row["messages"]]
@@ -126,20 +126,20 @@ def test_the_package_takes_what_is_written() -> None:
     ]
     assert FORMAT.write is not None
     _, loss = read_values(FORMAT, [])
-    [written] = FORMAT.write([{"messages": ours}], loss)
-    taken = ModelMessagesTypeAdapter.validate_python(written["messages"])
-    assert [[part.part_kind for part in message.parts] for message in taken] == [
+    [document] = FORMAT.write([{"messages": ours}], loss)
+    parsed = ModelMessagesTypeAdapter.validate_python(document["messages"])
+    assert [[part.part_kind for part in message.parts] for message in parsed] == [
         *(["system-prompt", "user-prompt"], ["text", "tool-call"], ["tool-return"], ["text"]),
     ]
-    [row], _ = read_values(FORMAT, [json.loads(ModelMessagesTypeAdapter.dump_json(taken))])
-    named = [{**message, "name": "weather"} if message["role"] == "tool" else message for message in ours]
-    assert [plain(message) for message in row["messages"]] == named
+    [row], _ = read_values(FORMAT, [json.loads(ModelMessagesTypeAdapter.dump_json(parsed))])
+    with_names = [{**message, "name": "weather"} if message["role"] == "tool" else message for message in ours]
+    assert [plain(message) for message in row["messages"]] == with_names
     assert loss.is_lossless
 
 
 def test_conversations_have_the_id_that_their_messages_have() -> None:
-    named = [{**QUESTION, "conversation_id": "a"}, {**QUESTION, "conversation_id": "a"}]
-    rows, _ = read_values(FORMAT, [named, [{**QUESTION, "conversation_id": "b"}, *named]])
+    named_messages = [{**QUESTION, "conversation_id": "a"}, {**QUESTION, "conversation_id": "a"}]
+    rows, _ = read_values(FORMAT, [named_messages, [{**QUESTION, "conversation_id": "b"}, *named_messages]])
     assert [row.get("id") for row in rows] == ["a", None]
 
 

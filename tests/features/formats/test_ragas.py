@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import NOWHERE, back_and_forth, read_values
 from vivavoce import EvaluationDataset, UsageError
 from vivavoce.conversations.format import Loss, Place, Record
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 texts = st.text()
 some = st.text(min_size=1).filter(str.strip)
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts, lambda one: st.lists(one, max_size=2)
+    st.none() | st.booleans() | st.integers() | texts, lambda item: st.lists(item, max_size=2)
 )
 objects = st.dictionaries(texts, json_values, max_size=2)
 calls = st.lists(st.fixed_dictionaries({"name": some, "args": objects}), max_size=2)
@@ -120,16 +120,22 @@ def test_columns_of_ragas_0_1_are_a_conversation_and_written_by_their_new_names(
 def test_what_ragas_has_no_place_for_is_told() -> None:
     image = {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "[1]"}}
-    said: list[Json] = [
+    messages: list[Json] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image], "name": "ann", "type": "x"},
         {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "hm"},
         {"role": "tool", "tool_call_id": "c1", "content": "a cat"},
     ]
-    row: Json = {"id": "a", "messages": said, "goal": "an answer", "ground_truth": ["a cat"], "labels": {"ok": True}}
+    row: Json = {
+        "id": "a",
+        "messages": messages,
+        "goal": "an answer",
+        "ground_truth": ["a cat"],
+        "labels": {"ok": True},
+    }
     loss = Loss()
-    [written] = map(json.loads, written_texts([row], FORMAT, loss))
-    assert written == {
+    [sample] = map(json.loads, written_texts([row], FORMAT, loss))
+    assert sample == {
         "user_input": [
             {"content": "What is it?", "name": "ann", "type": "human"},
             {
@@ -198,7 +204,7 @@ def test_what_is_no_sample_is_told(sample: Any, reason: str) -> None:
     assert reason in loss.entries()[0].what
 
 
-@given(damaged(json.loads(MADE_BY_RAGAS.read_text(encoding="utf-8").splitlines()[0])))
+@given(damage(json.loads(MADE_BY_RAGAS.read_text(encoding="utf-8").splitlines()[0])))
 def test_nothing_makes_the_reader_fail(sample: Any) -> None:
     assert FORMAT.read is not None
     read_values_without_messages(sample)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import read_values
 from vivavoce.conversations.reading import detect
 from vivavoce.features.formats import livekit, pipecat
@@ -104,7 +104,7 @@ def test_a_session_has_its_times_interruptions_and_agents() -> None:
     assert (last["metadata"]["interrupted"], last["metadata"]["latency"]) == (True, 1.5)
     assert (row["id"], row["metadata"]["duration_ms"]) == ("r", 3000)
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("repeated", "messages, calls and scores that stand in events again"),
+        ("repeated", "messages, calls and scores that events repeat"),
         ("aside", "events"),
         ("aside", "agent_handoff"),
     ]
@@ -142,11 +142,11 @@ def test_files_are_told_apart(tmp_path: Path) -> None:
         assert detect(path).name == name
 
 
-@given(damaged(REPORT) | damaged(HISTORY))
+@given(damage(REPORT) | damage(HISTORY))
 def test_nothing_makes_the_reader_of_sessions_fail(record: Any) -> None:
     read_values(livekit.FORMAT, [record, HISTORY])
 
 
-@given(damaged(TURNS) | damaged(CLIENT))
+@given(damage(TURNS) | damage(CLIENT))
 def test_nothing_makes_the_reader_of_transcripts_fail(records: Any) -> None:
     read_values(pipecat.FORMAT, [*records, TURNS])

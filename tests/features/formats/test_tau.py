@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from features.formats.hostile import damaged
+from features.formats.hostile import damage
 from features.formats.translation import read_values
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.conversations.format import NATIVE, Loss, format_named
@@ -117,7 +117,7 @@ RESULTS: dict[str, Any] = {
 }
 
 
-def _converted(path: Path) -> tuple[list[dict[str, Any]], Loss]:
+def _convert(path: Path) -> tuple[list[dict[str, Any]], Loss]:
     loss, out = Loss(), path.with_suffix(".out.jsonl")
     convert(path, out, format_named(NATIVE), loss=loss)
     return [row for _, row in read_rows(out)], loss
@@ -137,7 +137,7 @@ def test_a_simulation_has_what_stands_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(json.dumps(RESULTS))
     assert detect(path).name == "tau"
-    [row], loss = _converted(path)
+    [row], loss = _convert(path)
     assert (row["id"], row["trial"], row["policy"]) == ("telecom/net", 1, "Be kind.")
     assert (row["goal"], row["instructions"]) == ("The phone has no network.", "Hang up when it works.")
     assert (row["must"], row["facts"]) == (["The agent asks before it acts."], {"known": "You are John."})
@@ -168,7 +168,7 @@ def test_simulations_in_a_folder_are_read_with_their_results(tmp_path: Path) -> 
     (tmp_path / "simulations").mkdir()
     for name in ("s1", "s2"):
         (tmp_path / "simulations" / f"{name}.json").write_text(json.dumps({**SIMULATION, "id": name}))
-    rows, _ = _converted(tmp_path / "results.json")
+    rows, _ = _convert(tmp_path / "results.json")
     assert [(row["id"], row["policy"]) for row in rows] == [("telecom/net", "Be kind."), ("telecom/net-2", "Be kind.")]
 
 
@@ -183,7 +183,7 @@ def test_a_spoken_simulation_has_the_words_of_its_ticks() -> None:
     assert not loss.is_lossless
 
 
-@given(damaged(OLD) | damaged(SIMULATION))
+@given(damage(OLD) | damage(SIMULATION))
 def test_nothing_makes_the_reader_fail(record: Any) -> None:
     read_values(FORMAT, [record, deepcopy(OLD)])
 
@@ -214,7 +214,7 @@ def test_pass_of_all_trials_comes_out_as_it_was_published(tmp_path: Path) -> Non
     ]
     path = tmp_path / "gpt-4o-airline.json"
     path.write_text(json.dumps(results))
-    rows, loss = _converted(path)
+    rows, loss = _convert(path)
     solved = Counter[str]()
     for row in rows:
         solved[row["id"]] += row["labels"]["success"]

@@ -17,7 +17,7 @@ from vivavoce.features.formats.tuning import decided_by, verdict
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": "1042"}'}}
 TOOL: Row = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}}
-ASKED: list[Row] = [
+MESSAGES: list[Row] = [
     {"role": "system", "content": "Be kind."},
     {"role": "user", "content": "Where is 1042?", "timestamp": "2026-11-01T10:00:00Z"},
     {"role": "assistant", "content": "I look.", "tool_calls": [CALL]},
@@ -25,23 +25,23 @@ ASKED: list[Row] = [
     {"role": "assistant", "content": "It is on its way."},
     {"role": "user", "content": "Thanks!"},
 ]
-GOOD: Row = {"id": "a", "messages": ASKED, "labels": {"passed": True}, "metadata": {"tools": [TOOL]}}
+GOOD: Row = {"id": "a", "messages": MESSAGES, "labels": {"passed": True}, "metadata": {"tools": [TOOL]}}
 BAD: Row = {
     "id": "b",
-    "messages": [*ASKED[:2], {"role": "assistant", "content": "No idea."}],
+    "messages": [*MESSAGES[:2], {"role": "assistant", "content": "No idea."}],
     "labels": {"passed": False},
 }
 
 
-def written(name: str, rows: Iterable[Row]) -> tuple[list[Any], Loss]:
+def write_rows(name: str, rows: Iterable[Row]) -> tuple[list[Any], Loss]:
     loss = Loss()
     return [json.loads(line) for line in texts(rows, format_named(name), loss)], loss
 
 
 def test_openai_imitates_good_conversations_up_to_the_last_reply() -> None:
-    [line], loss = written("openai-tuning", [GOOD, BAD, {"id": "c", "messages": ASKED}])
-    assert [one["role"] for one in line["messages"]] == ["system", "user", "assistant", "tool", "assistant"]
-    assert all("timestamp" not in one for one in line["messages"])
+    [line], loss = write_rows("openai-tuning", [GOOD, BAD, {"id": "c", "messages": MESSAGES}])
+    assert [message["role"] for message in line["messages"]] == ["system", "user", "assistant", "tool", "assistant"]
+    assert all("timestamp" not in message for message in line["messages"])
     assert line["tools"] == [TOOL]
     adapter: TypeAdapter[Any] = TypeAdapter(list[ChatCompletionMessageParam], config=ConfigDict(extra="forbid"))
     adapter.validate_python(line["messages"])
@@ -53,41 +53,41 @@ def test_openai_imitates_good_conversations_up_to_the_last_reply() -> None:
 
 
 def test_openai_prefers_the_turn_of_the_good_conversation_where_they_part() -> None:
-    [line], loss = written("openai-preference", [GOOD, BAD])
+    [line], loss = write_rows("openai-preference", [GOOD, BAD])
     assert line["input"] == {
-        "messages": [ASKED[0], {"role": "user", "content": "Where is 1042?"}],
+        "messages": [MESSAGES[0], {"role": "user", "content": "Where is 1042?"}],
         "tools": [TOOL],
         "parallel_tool_calls": True,
     }
-    assert [one["role"] for one in line["preferred_output"]] == ["assistant", "tool", "assistant"]
+    assert [message["role"] for message in line["preferred_output"]] == ["assistant", "tool", "assistant"]
     assert line["non_preferred_output"] == [{"role": "assistant", "content": "No idea."}]
     assert loss.is_lossless
 
 
 def test_pairs_part_in_a_later_turn_too() -> None:
-    asked = [*ASKED[:5], {"role": "user", "content": "When?"}]
+    messages = [*MESSAGES[:5], {"role": "user", "content": "When?"}]
     rows = [
-        {"messages": [*asked, {"role": "assistant", "content": answer}], "labels": {"passed": passed}}
+        {"messages": [*messages, {"role": "assistant", "content": answer}], "labels": {"passed": passed}}
         for answer, passed in (("Tomorrow.", True), ("I do not know.", False), ("Never.", False))
     ]
-    lines, _ = written("openai-preference", rows)
+    lines, _ = write_rows("openai-preference", rows)
     assert [line["non_preferred_output"][0]["content"] for line in lines] == ["I do not know.", "Never."]
-    assert all(len(line["input"]["messages"]) == len(asked) for line in lines)
+    assert all(len(line["input"]["messages"]) == len(messages) for line in lines)
 
 
 def test_what_makes_no_pair_is_told() -> None:
     alone: Row = {"id": "d", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]}
     same = [{**alone, "labels": {"passed": True}}, {**alone, "labels": {"passed": False}}]
-    assert written("openai-preference", [{**alone, "labels": {"passed": True}}])[1].entries()[0].what == (
+    assert write_rows("openai-preference", [{**alone, "labels": {"passed": True}}])[1].entries()[0].what == (
         "good conversation without another that began alike"
     )
-    lines, loss = written("openai-preference", same)
+    lines, loss = write_rows("openai-preference", same)
     assert lines == []
     assert loss.entries()[0].what == "pair that differs in nothing that the assistant said"
 
 
 def test_claude_gets_texts_in_turn() -> None:
-    [line], loss = written("anthropic-tuning", [GOOD])
+    [line], loss = write_rows("anthropic-tuning", [GOOD])
     assert line == {
         "system": "Be kind.",
         "messages": [
@@ -101,7 +101,7 @@ def test_claude_gets_texts_in_turn() -> None:
 
 
 def test_gemini_gets_contents_that_its_package_reads() -> None:
-    [line], _ = written("gemini-tuning", [GOOD])
+    [line], _ = write_rows("gemini-tuning", [GOOD])
     contents = [types.Content.model_validate(content) for content in line["contents"]]
     assert [content.role for content in contents] == ["user", "model", "user", "model"]
     assert line["contents"][1]["parts"] == [
@@ -114,9 +114,9 @@ def test_gemini_gets_contents_that_its_package_reads() -> None:
 
 
 def test_gemini_prefers_texts_only() -> None:
-    better: Row = {"messages": [*ASKED[:2], {"role": "assistant", "content": "Soon."}], "labels": {"passed": True}}
-    [line], loss = written("gemini-preference", [better, BAD, GOOD])
-    assert [one["score"] for one in line["completions"]] == [1, 0]
+    better: Row = {"messages": [*MESSAGES[:2], {"role": "assistant", "content": "Soon."}], "labels": {"passed": True}}
+    [line], loss = write_rows("gemini-preference", [better, BAD, GOOD])
+    assert [completion["score"] for completion in line["completions"]] == [1, 0]
     assert line["contents"][-1]["role"] == "user"
     assert [entry.what for entry in loss.entries()] == ["pair with tool calls"]
 
@@ -141,8 +141,8 @@ def test_people_come_before_graders(labels: Any, decided: bool | None) -> None:
 def test_a_label_of_a_dataset_decides_when_it_is_named() -> None:
     loss = Loss()
     rows: list[Row] = [{"labels": {"reward": value}} for value in (1.0, 0.4, [1, 0, 1], "good")] + [{}]
-    found = [row["labels"]["passed"] for row in decided_by(rows, "reward", 0.5, loss)]
-    assert found == [True, False, True, None]
+    result = [row["labels"]["passed"] for row in decided_by(rows, "reward", 0.5, loss)]
+    assert result == [True, False, True, None]
     assert loss.entries()[0].kind == "broken"
 
 

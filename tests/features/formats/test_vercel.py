@@ -18,7 +18,7 @@ from vivavoce.features.formats.vercel import FORMAT
 
 texts = st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts, lambda one: st.lists(one, max_size=2)
+    st.none() | st.booleans() | st.integers() | texts, lambda item: st.lists(item, max_size=2)
 )
 STATES = st.sampled_from(["input-streaming", "input-available", "approval-requested", "output-available"])
 
@@ -29,13 +29,13 @@ def part(type_: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
     return st.fixed_dictionaries({"type": st.just(type_), **fields}, optional=optional)
 
 
-said = st.one_of(
+text_parts = st.one_of(
     part("text", text=texts),
     part("file", mediaType=st.sampled_from(["image/png", "text/plain"]), url=st.just("data:image/png;base64,aGk=")),
     part("file", mediaType=st.just("application/pdf"), url=st.just("https://example.org/a.pdf")),
     part("data-weather", data=json_values),
 )
-answered = st.one_of(
+answer_parts = st.one_of(
     part("text", text=texts),
     part("step-start"),
     part("reasoning", text=texts),
@@ -51,16 +51,20 @@ answered = st.one_of(
 MORE: dict[str, st.SearchStrategy[Any]] = {"id": texts, "metadata": json_values}
 
 
-def spoken(role: str, parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def message_of(role: str, parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({"role": st.just(role), "parts": st.lists(parts, max_size=5)}, optional=MORE)
 
 
-messages = st.one_of(spoken("user", said), spoken("system", part("text", text=texts)), spoken("assistant", answered))
+messages = st.one_of(
+    message_of("user", text_parts),
+    message_of("system", part("text", text=texts)),
+    message_of("assistant", answer_parts),
+)
 
 
 @given(st.lists(messages, min_size=1, max_size=4))
-def test_what_is_read_is_written_as_it_was(listed: list[Any]) -> None:
-    assert back_and_forth(FORMAT, [{"messages": listed}]) == [{"messages": listed}]
+def test_what_is_read_is_written_as_it_was(entries: list[Any]) -> None:
+    assert back_and_forth(FORMAT, [{"messages": entries}]) == [{"messages": entries}]
 
 
 def plain(message: dict[str, Any]) -> dict[str, Any]:
@@ -87,8 +91,8 @@ def test_an_answer_of_several_steps_is_several_messages() -> None:
         {"type": "reasoning", "text": "hm"},
         {"type": "text", "text": "It rains.", "state": "done"},
     ]
-    asked = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "And in Rome?"}]}
-    [row], loss = read_values(FORMAT, [{"id": "chat", "messages": [asked, {"role": "assistant", "parts": answer}]}])
+    question = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "And in Rome?"}]}
+    [row], loss = read_values(FORMAT, [{"id": "chat", "messages": [question, {"role": "assistant", "parts": answer}]}])
     assert [plain(message) for message in row["messages"]] == [
         *OURS[1:3],
         {"role": "tool", "content": '{"sky": "rain"}', "tool_call_id": "c1"},
@@ -114,13 +118,13 @@ def test_what_another_implementation_writes_is_read() -> None:
 def test_another_implementation_reads_what_is_written() -> None:
     assert FORMAT.write is not None
     _, loss = read_values(FORMAT, [])
-    [written] = FORMAT.write([{"messages": OURS}], loss)
-    assert [message["role"] for message in written["messages"]] == ["system", "user", "assistant"]
-    ui = TypeAdapter(list[UIMessage]).validate_python(written["messages"])
+    [document] = FORMAT.write([{"messages": OURS}], loss)
+    assert [message["role"] for message in document["messages"]] == ["system", "user", "assistant"]
+    ui = TypeAdapter(list[UIMessage]).validate_python(document["messages"])
     loaded = VercelAIAdapter[Any, Any].load_messages(ui)
     kinds = [part.part_kind for message in loaded for part in message.parts]
     assert kinds == ["system-prompt", "user-prompt", "text", "tool-call", "tool-return", "text"]
-    [row], _ = read_values(FORMAT, [written])
+    [row], _ = read_values(FORMAT, [document])
     assert [plain(message) for message in row["messages"]] == OURS
     assert loss.is_lossless
 

@@ -31,9 +31,9 @@ def back_and_forth(format_: Format, values: Iterable[Any]) -> list[Any]:
     assert format_.write is not None
     rows, loss = read_values(format_, values)
     stored = json.loads(json.dumps(rows))
-    written = list(format_.write(stored, loss))
+    documents = list(format_.write(stored, loss))
     assert loss.is_lossless, list(loss.lines())
-    return written
+    return documents
 
 
 def _records(values: Iterable[Any], loss: Loss) -> Iterator[Record]:

@@ -29,7 +29,7 @@ Attempts = list[tuple[str, str, int, str, str, bool]]
 """Of each attempt sample, target, trial, language and case, and whether its goal was met."""
 
 
-def held(targets: int, trials: int, samples: int = 30) -> Attempts:
+def attempts_of(targets: int, trials: int, samples: int = 30) -> Attempts:
     chance = random.Random(4)
     return [
         (
@@ -66,7 +66,7 @@ async def fill(store: Store, talks: Attempts) -> None:
             await writer.put(Outcome(attempt=attempt, scores=scores))
 
 
-def counted(
+def count_attempts(
     talks: Attempts, groups_of: Callable[[tuple[str, str, int, str, str, bool]], frozenset[str]], cluster: int
 ) -> Counter[Sample]:
     """Count by hand how many samples, or cases, have given cells; a variant of a case is a cell of its own."""
@@ -75,53 +75,53 @@ def counted(
         cell = places[talk[cluster]][groups_of(talk), talk[0]]
         cell[0] += talk[5]
         cell[1] += 1
-    found: Counter[Sample] = Counter()
+    result: Counter[Sample] = Counter()
     for place in places.values():
         cells = [Cell(key[0], p, n) for key, (p, n) in place.items() if isinstance(key, tuple)]
-        found[tuple(sorted(cells, key=lambda cell: (sorted(cell.groups), *cell[1:])))] += 1
-    return found
+        result[tuple(sorted(cells, key=lambda cell: (sorted(cell.groups), *cell[1:])))] += 1
+    return result
 
 
 def check(groups: list[Group], talks: Attempts, column: int, cluster: int) -> None:
     all_of = {"all"} if any(group.name == "all" for group in groups) else set[str]()
-    samples = counted(talks, lambda one: frozenset({str(one[column]), *all_of}), cluster)
+    samples = count_attempts(talks, lambda item: frozenset({str(item[column]), *all_of}), cluster)
     expected = group_differences(samples)
     for group in groups:
         mine = [talk for talk in talks if group.name in {str(talk[column]), *all_of}]
-        interval = mean_interval([float(one[5]) for one in mine], [one[cluster] for one in mine])
+        interval = mean_interval([float(talk[5]) for talk in mine], [talk[cluster] for talk in mine])
         assert interval is not None
         assert (group.low, group.high) == (interval.low, interval.high)
         assert group.rest == expected[group.name]
 
 
 async def test_of_single_conversations(store: Store) -> None:
-    talks = held(1, 1)
+    talks = attempts_of(1, 1)
     await fill(store, talks)
     for by in ("tag", "metadata.language"):
         groups = [group for group in count_groups(store, GRADING, by) if group.name != "all"]
-        assert {one.name for one in groups} == {*CHANCE}
+        assert {group.name for group in groups} == {*CHANCE}
     check(count_groups(store, GRADING, "metadata.language"), talks, 3, 0)
-    assert [one.name for one in groups if one.rest is not None and one.rest.differs] == ["tr"]
+    assert [group.name for group in groups if group.rest is not None and group.rest.differs] == ["tr"]
 
 
 async def test_of_samples_with_several_trials_and_targets(store: Store) -> None:
-    talks = held(2, 3)
+    talks = attempts_of(2, 3)
     await fill(store, talks)
     check(count_groups(store, GRADING, "metadata.language"), talks, 3, 0)
     check(count_groups(store, GRADING, "target"), talks, 1, 0)
     by_tag = {group.name: group for group in count_groups(store, GRADING, "tag")}
-    check([by_tag[one] for one in CHANCE], talks, 3, 0)
+    check([by_tag[each] for each in CHANCE], talks, 3, 0)
     assert by_tag["all"].rest is None  # there is no rest
     assert by_tag["all"].number == len(talks)
 
 
 async def test_variants_of_a_case_are_compared_within_it(store: Store) -> None:
-    talks = [one for one in held(1, 1, 90) if one[3] != "de"]
+    talks = [talk for talk in attempts_of(1, 1, 90) if talk[3] != "de"]
     await fill(store, talks)
     paired = count_groups(store, GRADING, "metadata.language", pairs="metadata.case")
     check(paired, talks, 3, 4)
     alone = count_groups(store, GRADING, "metadata.language")
-    assert [one.name for one in paired] == [one.name for one in alone]
+    assert [group.name for group in paired] == [group.name for group in alone]
     assert paired[0].rest != alone[0].rest
     by_tag = {group.name: group for group in count_groups(store, GRADING, "tag", pairs="metadata.case")}
     assert by_tag["en"].rest is not None
@@ -131,23 +131,23 @@ async def test_variants_of_a_case_are_compared_within_it(store: Store) -> None:
 
 
 async def test_passes_may_be_those_of_one_grader(store: Store) -> None:
-    await fill(store, held(1, 2))
+    await fill(store, attempts_of(1, 2))
     worst = count_groups(store, GRADING, "tag")
     assert count_groups(store, GRADING, "tag", grader="goal") == worst
     polite = count_groups(store, GRADING, "tag", grader="polite")
-    assert {one.pass_rate for one in polite} == {1.0}
+    assert {group.pass_rate for group in polite} == {1.0}
     assert sum(group.decided for group in count_groups(store, GRADING, "trial", grader="polite")) == 60
 
 
 async def test_a_persona_is_a_name_or_described_by_one(store: Store) -> None:
-    await fill(store, held(1, 1))
+    await fill(store, attempts_of(1, 1))
     assert {group.name: group.number for group in count_groups(store, GRADING, "persona")} == {"Bo": 20, "Ida": 10}
     assert {group.name for group in count_groups(store, GRADING, "metadata.deep.er")} == {"1"}
     assert fields_known(store, RUN) == ["persona", "metadata.language", "metadata.case", "metadata.odd"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("fields", "complaint"),
     [
         ({"by": "metadata.lnguage"}, "no sample has metadata.lnguage; did you mean 'metadata.language'?"),
         ({"by": "metadata.x.y"}, "no sample has metadata.x.y; did you mean 'metadata."),
@@ -157,15 +157,15 @@ async def test_a_persona_is_a_name_or_described_by_one(store: Store) -> None:
         ({"by": "tag", "grader": "gaol"}, "no grader 'gaol'; did you mean 'goal'?"),
     ],
 )
-async def test_a_name_that_is_not_there_is_refused(store: Store, asked: dict[str, str], said: str) -> None:
-    await fill(store, held(1, 1, 6))
+async def test_a_name_that_is_not_there_is_refused(store: Store, fields: dict[str, str], complaint: str) -> None:
+    await fill(store, attempts_of(1, 1, 6))
     with pytest.raises(UsageError) as caught:
-        count_groups(store, GRADING, **asked)  # pyright: ignore[reportArgumentType]
-    assert said in str(caught.value)
+        count_groups(store, GRADING, **fields)  # pyright: ignore[reportArgumentType]
+    assert complaint in str(caught.value)
 
 
 async def test_pairs_that_are_none_are_refused(store: Store) -> None:
-    await fill(store, held(1, 1, 3)[:1] + held(1, 1, 6)[3:4])
+    await fill(store, attempts_of(1, 1, 3)[:1] + attempts_of(1, 1, 6)[3:4])
     with pytest.raises(UsageError, match="no two samples have the same"):
         count_groups(store, GRADING, "tag", pairs="metadata.case")
 
@@ -173,13 +173,13 @@ async def test_pairs_that_are_none_are_refused(store: Store) -> None:
 async def test_of_too_many_conversations_samples_are_not_told_apart(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talks = held(1, 2)
+    talks = attempts_of(1, 2)
     await fill(store, talks)
     groups = count_groups(store, GRADING, "tag", "turns>=0")
-    monkeypatch.setattr(counting, "LARGEST", 10)
-    found = count_groups(store, GRADING, "tag", "turns>-1")
-    assert [one.pass_rate for one in found] == [one.pass_rate for one in groups]
-    assert {(one.low, one.rest) for one in found} == {(None, None)}
+    monkeypatch.setattr(counting, "MAX_CONVERSATIONS", 10)
+    many_groups = count_groups(store, GRADING, "tag", "turns>-1")
+    assert [item.pass_rate for item in many_groups] == [item.pass_rate for item in groups]
+    assert {(group.low, group.rest) for group in many_groups} == {(None, None)}
     with pytest.raises(UsageError, match="at most 10 conversations, got 60; filter them"):
         count_groups(store, GRADING, "metadata.language")
 
@@ -187,33 +187,37 @@ async def test_of_too_many_conversations_samples_are_not_told_apart(
 async def test_attempts_are_grouped_by_tag_target_and_trial(filled: Store) -> None:
     async with filled.writer(RUN, GRADING, FINGERPRINTS) as writer:
         for number in range(6, 10):
-            one = outcome(number, 1.0, target="b3", tags=["slow"] if number < 9 else ["fast"])
+            attempt = outcome(number, 1.0, target="b3", tags=["slow"] if number < 9 else ["fast"])
             passing = {"goal": Score(value=1.0 if number < 8 else 0.0)}
-            await writer.put(one.model_copy(update={"scores": passing, "reward": None}))
-    found = {group.name: group for group in count_groups(filled, GRADING, "tag")}
-    assert [(name, one.number, one.decided) for name, one in found.items()] == [
+            await writer.put(attempt.model_copy(update={"scores": passing, "reward": None}))
+    result = {group.name: group for group in count_groups(filled, GRADING, "tag")}
+    assert [(name, group.number, group.decided) for name, group in result.items()] == [
         ("slow", 4, 4),
         ("fast", 1, 1),
         ("é", 1, 1),
     ]
-    assert (found["slow"].pass_rate, found["slow"].cost) == (0.5, pytest.approx(0.24))
-    assert found["slow"].low is not None
-    assert found["slow"].low < 0.5 < (found["slow"].high or 0)
-    assert found["fast"].low is None or found["fast"].pass_rate == 0.0
+    assert (result["slow"].pass_rate, result["slow"].cost) == (0.5, pytest.approx(0.24))
+    assert result["slow"].low is not None
+    assert result["slow"].low < 0.5 < (result["slow"].high or 0)
+    assert result["fast"].low is None or result["fast"].pass_rate == 0.0
     by_target = count_groups(filled, GRADING, "target", "trial:1")
-    assert [(one.name, one.number, one.errors) for one in by_target] == [("b3", 2, 0), ("bot", 2, 1), ("b2", 1, 0)]
+    assert [(group.name, group.number, group.errors) for group in by_target] == [
+        ("b3", 2, 0),
+        ("bot", 2, 1),
+        ("b2", 1, 0),
+    ]
     assert [(group.name, group.number) for group in count_groups(filled, GRADING, "trial")] == [("1", 5), ("2", 5)]
 
 
 async def test_intervals_of_groups_know_which_trials_are_of_one_sample(store: Store) -> None:
     async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
         for number in range(40):
-            one = outcome(1, 1.0 if number < 20 else 0.0)
+            passing_attempt = outcome(1, 1.0 if number < 20 else 0.0)
             key = AttemptKey(f"s{number // 10}", "bot", number % 10)
-            attempt = one.attempt.model_copy(update={"key": key, "position": number})
+            attempt = passing_attempt.attempt.model_copy(update={"key": key, "position": number})
             scores = {"goal": Score(value=1.0 if number < 20 else 0.0)}
             await writer.put(Outcome(attempt=attempt, scores=scores))
-    (found,) = count_groups(store, GRADING, "target")
-    assert (found.pass_rate, found.decided) == (0.5, 40)
-    assert found.low is not None
-    assert found.low < 0.2  # four samples, not forty conversations
+    (groups,) = count_groups(store, GRADING, "target")
+    assert (groups.pass_rate, groups.decided) == (0.5, 40)
+    assert groups.low is not None
+    assert groups.low < 0.2  # four samples, not forty conversations

@@ -15,7 +15,7 @@ from cli.conftest import viva as viva
 from server.live import get, serving
 from vivavoce.client import Client
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.features.groups.report import HEADS, cells, grouped
+from vivavoce.features.groups.report import HEADS, cells, group_conversations
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
@@ -41,8 +41,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     Path("bot.py").write_text(BOT)
     Path("suite.yaml").write_text(SUITE)
     rows = [
-        {"id": f"{one}{n}", "input": f"{one}{n}", "ground_truth": "yes", "tags": [one], "metadata": {"language": one}}
-        for one, many in (("en", 12), ("tr", 12), ("<b>", 1))
+        {
+            "id": f"{each}{n}",
+            "input": f"{each}{n}",
+            "ground_truth": "yes",
+            "tags": [each],
+            "metadata": {"language": each},
+        }
+        for each, many in (("en", 12), ("tr", 12), ("<b>", 1))
         for n in range(many)
     ]
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -57,32 +63,35 @@ def scores(store: Store) -> Grading:
 
 
 def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -> None:
-    found = grouped(store, scores, "tag")
-    assert found.finding.startswith(
+    result = group_conversations(store, scores, "tag")
+    assert result.finding.startswith(
         "1 group differs from the others beyond chance: tr (8.3% pass, of the others 92.3%: −84.0% ["
     )
-    assert [one.number for one in found.groups] == [24, 24, 2]
+    assert [group.number for group in result.groups] == [24, 24, 2]
     printed = viva("groups").stdout
-    assert printed.splitlines()[-1] == found.finding
-    assert json.loads(viva("groups", "--json").stdout) == found.model_dump(mode="json")
+    assert printed.splitlines()[-1] == result.finding
+    assert json.loads(viva("groups", "--json").stdout) == result.model_dump(mode="json")
     string_io = StringIO()
     write_markdown(GradedRun(store, store.run("latest"), scores), string_io)
-    assert found.finding in string_io.getvalue()
+    assert result.finding in string_io.getvalue()
     with serving(store) as url, Client(url) as client:
-        assert client.groups("latest", "tag") == found
-        page = html.unescape(get(f"{url}/runs/{found.run}?group=tag").text)
-    assert found.finding in page
+        assert client.groups("latest", "tag") == result
+        page = html.unescape(get(f"{url}/runs/{result.run}?group=tag").text)
+    assert result.finding in page
     for head in HEADS:
         assert head.capitalize() in page
         assert head in printed
-    for group in found.groups:
+    for group in result.groups:
         for cell in cells(group):
             assert f">{cell}</td>" in page
             assert cell in printed
 
 
 def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, scores: Grading) -> None:
-    assert grouped(store, scores, "metadata.language").groups == grouped(store, scores, "tag").groups
+    assert (
+        group_conversations(store, scores, "metadata.language").groups
+        == group_conversations(store, scores, "tag").groups
+    )
     with serving(store) as url:
         assert "group=metadata.language" in get(f"{url}/runs/latest").text
         table = (
@@ -98,7 +107,7 @@ def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, 
 
 
 @pytest.mark.parametrize(
-    ("by", "which", "said"),
+    ("by", "which", "sentence"),
     [
         ("target", "", "there is no other group to compare with"),
         ("tag", "sample:en1", "there is no other group to compare with"),
@@ -107,8 +116,8 @@ def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, 
         ("tag", "-sample:en* -sample:tr1 -sample:tr2 -sample:tr3 -sample:tr4 -sample:tr5", "too few to compare: "),
     ],
 )
-def test_what_cannot_be_told_is_said(store: Store, scores: Grading, by: str, which: str, said: str) -> None:
-    assert grouped(store, scores, by, which).finding.startswith(said)
+def test_what_cannot_be_told_is_said(store: Store, scores: Grading, by: str, which: str, sentence: str) -> None:
+    assert group_conversations(store, scores, by, which).finding.startswith(sentence)
 
 
 def test_an_interval_that_excludes_0_among_many_groups_is_explained(
@@ -128,13 +137,13 @@ def test_an_interval_that_excludes_0_among_many_groups_is_explained(
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     run_suite("suite.yaml")
     with Store.open(".vivavoce/vivavoce.db") as opened:
-        found = grouped(opened, opened.grading(opened.run("latest").id), "tag")
-    rest = next(group.rest for group in found.groups if group.name == "a")
+        result = group_conversations(opened, opened.grading(opened.run("latest").id), "tag")
+    rest = next(group.rest for group in result.groups if group.name == "a")
     assert rest is not None
     assert rest.high < 0
     assert not rest.differs
     alone = "each interval is for its group alone, among 5 compared"
-    assert found.finding == f"no group differs from the others beyond chance; {alone}"
+    assert result.finding == f"no group differs from the others beyond chance; {alone}"
 
 
 def test_wrong_names_are_refused_by_every_reader(store: Store, viva: Viva) -> None:

@@ -12,17 +12,19 @@ from vivavoce.store.store import Store
 
 
 def test_groups_lead_to_their_conversations(empty: Store, url: str) -> None:
-    found = [
+    result = [
         outcome(f"s{i}", grades={"goal": Score(value=float(i % 2))}, target=("b 1", 'b"2')[i % 2], position=i)
         for i in range(6)
     ]
-    keep(empty, found)
+    keep(empty, result)
     page = Elements(get(f"{url}/runs/run-1?group=target").text)
     assert 'b"2 3 100.0%' in page.text
     assert "b 1 3 0.0% 0.0% to" in page.text
     assert "No conversation here has a tag" in get(f"{url}/runs/run-1?group=tag").text
     links = [
-        one["href"] for _, one in page.tags if one.get("class") == "row" and "filter=target" in one.get("href", "")
+        attributes["href"]
+        for _, attributes in page.tags
+        if attributes.get("class") == "row" and "filter=target" in attributes.get("href", "")
     ]
     lists = [sorted(names(Elements(get(url + link.partition("#")[0]).text))) for link in links]
     assert sorted(lists) == [["s0", "s2", "s4"], ["s1", "s3", "s5"]]

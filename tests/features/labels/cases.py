@@ -11,12 +11,12 @@ from vivavoce.records.score import Finding, FindingState, Score
 from vivavoce.report.label_agreement import Rated, rated
 
 
-def labelled(sample: str, score: Score | float, label: object, said: str = "Hello!", **more: Any) -> Outcome:
+def labelled_outcome(sample: str, score: Score | float, label: object, reply: str = "Hello!", **more: Any) -> Outcome:
     """Return an outcome with a label `good`, None for a row without labels."""
-    made = outcome(sample, {"judge": score}, said=[said], trial=more.pop("trial", 0))
+    base = outcome(sample, {"judge": score}, said=[reply], trial=more.pop("trial", 0))
     labels = {} if label is None else {"labels": {"good": label, "deep": {"er": label}}}
     row = json.dumps({"id": sample, "input": "Hi", **labels, **more})
-    return made.model_copy(update={"attempt": made.attempt.model_copy(update={"sample": row})})
+    return base.model_copy(update={"attempt": base.attempt.model_copy(update={"sample": row})})
 
 
 def sure(value: float, confidence: float, **items: FindingState) -> Score:
@@ -28,6 +28,6 @@ def sure(value: float, confidence: float, **items: FindingState) -> Score:
     return Score(value=value, confidence=confidence, findings=tuple(findings))
 
 
-def judged(*outcomes: Outcome, label: str = "good", tag: str | None = None) -> Rated:
-    (found,) = rated(outcomes, ["judge"], label, tag)
-    return found
+def rate_outcomes(*outcomes: Outcome, label: str = "good", tag: str | None = None) -> Rated:
+    (rated_cases,) = rated(outcomes, ["judge"], label, tag)
+    return rated_cases

@@ -34,8 +34,8 @@ def url(store: Store) -> Iterator[str]:
 
 
 def labels_at(url: str, sample: str = "one", **query: object) -> str:
-    asked = "&".join(f"{name}={value}" for name, value in query.items())
-    return f"{url}/samples/{quote(sample, safe='')}/0/labels?{asked}"
+    query_text = "&".join(f"{name}={value}" for name, value in query.items())
+    return f"{url}/samples/{quote(sample, safe='')}/0/labels?{query_text}"
 
 
 @pytest.mark.parametrize("sample", ["one", ODD])
@@ -43,10 +43,10 @@ def test_a_label_is_set_read_and_taken_back(url: str, sample: str) -> None:
     there = labels_at(url, sample, grader="goal", turn=1)
     put = send("PUT", there, {"verdict": "fail", "note": " not polite "})
     assert put.status == 200
-    said = Label.model_validate_json(put.body)
-    assert (said.sample_id, said.turn, said.author, said.note, said.blind) == (sample, 1, ME, "not polite", False)
-    assert [Label.model_validate(one) for one in get(labels_at(url, sample)).json()] == [said]
-    assert Label.model_validate_json(send("DELETE", there).body) == said
+    label = Label.model_validate_json(put.body)
+    assert (label.sample_id, label.turn, label.author, label.note, label.blind) == (sample, 1, ME, "not polite", False)
+    assert [Label.model_validate(entry) for entry in get(labels_at(url, sample)).json()] == [label]
+    assert Label.model_validate_json(send("DELETE", there).body) == label
     assert get(labels_at(url, sample)).json() == []
     assert send("DELETE", there).status == 404
 
@@ -65,9 +65,9 @@ def test_labels_of_a_run_come_a_page_at_a_time(url: str) -> None:
 def test_the_agreement_of_a_grader_is_told(url: str) -> None:
     send("PUT", labels_at(url, grader="goal"), {"verdict": "pass"})
     send("PUT", labels_at(url, ODD, grader="goal"), {"verdict": "fail"})
-    found = LabelAgreement.model_validate_json(get(f"{url}/labels/agreement?grader=goal").body)
-    assert (found.n, found.both_fail, found.too_strict, found.agreement) == (2, 1, 1, 0.5)
-    assert [(disagreement.label.sample_id, disagreement.lenient) for disagreement in found.disagreements] == [
+    agreement = LabelAgreement.model_validate_json(get(f"{url}/labels/agreement?grader=goal").body)
+    assert (agreement.n, agreement.both_fail, agreement.too_strict, agreement.agreement) == (2, 1, 1, 0.5)
+    assert [(disagreement.label.sample_id, disagreement.lenient) for disagreement in agreement.disagreements] == [
         ("one", False)
     ]
     turns = get(f"{url}/labels/agreement?grader=goal&turns=true").json()

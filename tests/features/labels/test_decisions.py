@@ -26,7 +26,7 @@ ME = whoever_sits_here().name
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """A store with two conversations on which Ida and Olu differ, and one of which turn 2 is disputed."""
+    """A store with two conversations on which Ida and Olu differ, and one whose turn 2 is disputed."""
     with Store.open(str(tmp_path / "kept.db")) as store:
         turns = [turn(0, "Hi", "Hello"), turn(1, "Bye", "Bye")]
         keep(store, [outcome(name, turns, {"goal": per_turn(1.0, 0.0)}) for name in ("one", "two", "three")])
@@ -52,7 +52,7 @@ def say(
 def places(url: str) -> list[str]:
     """Return the addresses of the list."""
     text = get(f"{url}/label/differing?run=run-1").text
-    return [unescape(one) for one in re.findall(r'class="row" href="([^"]+)"', text)]
+    return [unescape(address) for address in re.findall(r'class="row" href="([^"]+)"', text)]
 
 
 def decide(url: str, address: str, **fields: str) -> Reply:
@@ -64,21 +64,21 @@ def decide(url: str, address: str, **fields: str) -> Reply:
 
 def test_the_list_leads_to_each_place_and_the_choice_of_runs_to_the_list(url: str) -> None:
     assert 'href="/label/differing?run=run-1"' in get(f"{url}/label").text
-    listed = get(f"{url}/label/differing?run=run-1").text
-    assert "2 of 2 to decide" in listed
-    assert listed.count("1 pass, 1 fail") == 2
+    list_page = get(f"{url}/label/differing?run=run-1").text
+    assert "2 of 2 to decide" in list_page
+    assert list_page.count("1 pass, 1 fail") == 2
     assert len(places(url)) == 2
 
 
 def test_names_are_hidden_until_it_is_decided(url: str, store: Store) -> None:
     first, second = places(url)
-    asked = get(url + first).text
-    assert "not kind" in asked
-    assert not any(name in asked for name in ("Ida", "Olu", "run-1</", "0.50"))
+    decision_page = get(url + first).text
+    assert "not kind" in decision_page
+    assert not any(name in decision_page for name in ("Ida", "Olu", "run-1</", "0.50"))
     answer = decide(url, first, verdict="fail", note="the policy says so")
     assert (answer.status, answer.headers["location"]) == (303, second)
-    (kept,) = store.decisions.all("run-1")
-    assert (kept.verdict, kept.author, kept.note, kept.blind) == ("fail", ME, "the policy says so", True)
+    (stored,) = store.decisions.all("run-1")
+    assert (stored.verdict, stored.author, stored.note, stored.blind) == ("fail", ME, "the policy says so", True)
     after = get(url + first).text
     assert "Ida" in after
     assert "Olu" in after
@@ -109,12 +109,12 @@ def test_where_nobody_differs_there_is_nothing_to_decide(url: str) -> None:
 def test_the_api_and_the_client_decide(url: str, store: Store) -> None:
     with Client(url) as client:
         assert [label.sample_id for label in client.differing_labels()] == ["one", "two"]
-        made = client.decide("latest", "one", "pass", "as agreed", grader="goal")
-        assert store.decisions.all("run-1") == [made]
-        found = client.agreement("latest", "goal")
-        assert (found.n, found.decided, found.people is not None) == (1, 1, True)
+        decision = client.decide("latest", "one", "pass", "as agreed", grader="goal")
+        assert store.decisions.all("run-1") == [decision]
+        agreement = client.agreement("latest", "goal")
+        assert (agreement.n, agreement.decided, agreement.people is not None) == (1, 1, True)
         assert client.agreement("latest", "goal", author="Ida").decided == 0
-        assert client.undecide("latest", "one", grader="goal") == made
+        assert client.undecide("latest", "one", grader="goal") == decision
         with pytest.raises(UsageError, match="nothing to decide"):
             client.decide("latest", "three", "pass", grader="goal")
 

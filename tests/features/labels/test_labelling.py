@@ -42,17 +42,17 @@ def label(**more: Any) -> Label:
 )
 def test_a_label_is_told_beside_what_the_judge_says(verdict: str, grade: Score, beside: str) -> None:
     (mark,) = human_labels([label(verdict=verdict)], outcome(grades={"goal": grade}))[None]
-    assert mark.beside == beside
+    assert mark.comparison == beside
 
 
 def test_a_label_of_a_turn_stands_beside_the_grade_of_that_turn() -> None:
     labels = human_labels([label(turn=1), label(turn=7)], outcome(grades={"goal": per_turn(1.0, 0.0)}))
-    assert labels[1][0].beside == "the judge says Fail, 0.00: too strict"
-    assert labels[7][0].beside == "the judge has no score here"
+    assert labels[1][0].comparison == "the judge says Fail, 0.00: too strict"
+    assert labels[7][0].comparison == "the judge has no score here"
 
 
 def test_a_label_to_no_grader_stands_alone() -> None:
-    assert human_labels([label(grader="")], outcome())[None][0].beside == ""
+    assert human_labels([label(grader="")], outcome())[None][0].comparison == ""
 
 
 def test_the_questions_of_judges_come_first_with_what_they_are_told() -> None:
@@ -61,12 +61,12 @@ def test_the_questions_of_judges_come_first_with_what_they_are_told() -> None:
         "polite": {"kind": "model_judge", "display_name": "Politeness", "prompt": "Is it?"},
     }
     grading = Grading(id="g", run_id="r", spec={"graders": graders}, created_at=1.0)
-    assert [one.grader for one in questions(grading)] == ["polite", "words"]
+    assert [question.grader for question in questions(grading)] == ["polite", "words"]
     assert question(grading, "polite").text == "Does it pass “Politeness”?"
     assert (question(grading, "polite").rubric, question(grading, "words").rubric) == ("Is it?", "")
 
 
-def asked(**spec: object) -> Question:
+def question_of(**spec: object) -> Question:
     """Return the question about a grader."""
     return question(Grading(id="g", run_id="r", spec={"graders": {"it": spec}}, created_at=1.0), "it")
 
@@ -87,29 +87,29 @@ def asked(**spec: object) -> Question:
     ],
 )
 def test_only_what_asks_a_model_is_said_to_be_judged_by_one(spec: dict[str, object], judged: bool) -> None:
-    assert asked(**spec).judged is judged
+    assert question_of(**spec).judged is judged
 
 
 def test_a_question_says_what_is_measured_and_how_the_suite_sets_it() -> None:
-    metric = asked(kind="metric", metric="turn_count", config={"maximum": "<b>"}, threshold=0.5)
+    metric = question_of(kind="metric", metric="turn_count", config={"maximum": "<b>"}, threshold=0.5)
     assert metric.definition.startswith("Counts the turns")
     assert json.loads(metric.options) == {"maximum": "<b>", "threshold": 0.5}
-    assert asked(kind="tool", function="contains").definition.startswith("Score 1 when the submission contains")
-    rule = asked(kind="rule", never="refund", display_name="No refunds")
+    assert question_of(kind="tool", function="contains").definition.startswith("Score 1 when the submission contains")
+    rule = question_of(kind="rule", never="refund", display_name="No refunds")
     assert (rule.definition.startswith("Says whether a rule holds"), json.loads(rule.options)) == (
         True,
         {"never": "refund"},
     )
-    unknown = asked(kind="metric", metric="mine.py:polite")
+    unknown = question_of(kind="metric", metric="mine.py:polite")
     assert (unknown.definition, unknown.options) == ("", "")
 
 
 def test_a_short_queue_is_drawn_item_by_item_and_a_long_one_as_a_bar() -> None:
     keys = [AttemptKey(str(number), "bot", 0) for number in range(100)]
-    said = {key: label(created_at=30.0 * number) for number, key in enumerate(keys[:5])}
-    short = progress(keys[:10], said, 6)
+    labels = {key: label(created_at=30.0 * number) for number, key in enumerate(keys[:5])}
+    short = progress(keys[:10], labels, 6)
     assert (short.strokes, short.done, short.minutes) == ("dddddctttt", 5, 2)
-    assert (progress(keys, said, 6).strokes, progress(keys, said, 6).share) == ("", 5.0)
+    assert (progress(keys, labels, 6).strokes, progress(keys, labels, 6).share) == ("", 5.0)
     assert progress(keys, {}, 1).minutes is None
 
 
@@ -133,5 +133,9 @@ def test_kappa_is_drawn_from_0_on_or_from_below_where_it_reaches_there(
         high=high,
         disagreements=[],
     )
-    shown = agreement_shown(agreement, lambda _: None)
-    assert (shown.ticks[0], shown.wide, shown.same) == ((0.0, first), wide, table.tp + table.tn)
+    shown_agreement = agreement_shown(agreement, lambda _: None)
+    assert (shown_agreement.ticks[0], shown_agreement.wide, shown_agreement.same) == (
+        (0.0, first),
+        wide,
+        table.tp + table.tn,
+    )

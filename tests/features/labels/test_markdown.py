@@ -4,16 +4,20 @@ from report.cases import BROKEN_JUDGE
 from vivavoce.features.labels.agreement import agreement_lines, figures, items
 from vivavoce.records.score import FindingState, Score, Usage, failed, skipped
 
-from .cases import judged, labelled, sure
+from .cases import labelled_outcome, rate_outcomes, sure
 
 
 def test_the_tables_say_what_was_compared_and_what_was_not() -> None:
     own: list[dict[str, FindingState]] = [{"a|b": "fail"}, {"a|b": "pass"}]
-    rows = [labelled(str(at), sure(at % 2, 0.9, **own[at % 2]), at % 4 < 2) for at in range(12)]
-    more = [labelled("x", failed(BROKEN_JUDGE), True), labelled("y", skipped("none"), True), labelled("z", 1.0, None)]
-    used = labelled("u", Score(value=1.0, usage=Usage(calls=1, input_tokens=1200, output_tokens=34)), None)
-    found = judged(*rows, *more, used)
-    lines = list(agreement_lines(found, figures(found), items(found)))
+    rows = [labelled_outcome(str(at), sure(at % 2, 0.9, **own[at % 2]), at % 4 < 2) for at in range(12)]
+    more = [
+        labelled_outcome("x", failed(BROKEN_JUDGE), True),
+        labelled_outcome("y", skipped("none"), True),
+        labelled_outcome("z", 1.0, None),
+    ]
+    used = labelled_outcome("u", Score(value=1.0, usage=Usage(calls=1, input_tokens=1200, output_tokens=34)), None)
+    rated_cases = rate_outcomes(*rows, *more, used)
+    lines = list(agreement_lines(rated_cases, figures(rated_cases), items(rated_cases)))
     assert lines[0] == (
         "**`judge` compared with `labels.good`**: 12 conversations compared; 1 error (1 `format`); 1 skipped; "
         "2 without this label; 1,200 input and 34 output tokens"
@@ -32,6 +36,6 @@ def test_the_tables_say_what_was_compared_and_what_was_not() -> None:
 
 
 def test_without_items_there_is_one_table() -> None:
-    found = judged(labelled("a", 1.0, label=True), labelled("b", 0.0, label=False))
-    lines = list(agreement_lines(found, figures(found), items(found)))
+    rated_cases = rate_outcomes(labelled_outcome("a", 1.0, label=True), labelled_outcome("b", 0.0, label=False))
+    lines = list(agreement_lines(rated_cases, figures(rated_cases), items(rated_cases)))
     assert sum(line.startswith("|---") for line in lines) == 1

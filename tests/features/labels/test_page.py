@@ -47,9 +47,9 @@ def url(store: Store) -> Iterator[str]:
         yield base
 
 
-def begin(url: str, **asked: object) -> str:
+def begin(url: str, **options: object) -> str:
     """Begin a queue, and return the address of its first item."""
-    answer = get(f"{url}/label?{urlencode({'run': RUN, 'grader': 'goal', **asked})}")
+    answer = get(f"{url}/label?{urlencode({'run': RUN, 'grader': 'goal', **options})}")
     assert answer.status == 303, answer.text
     return url + answer.headers["location"]
 
@@ -95,9 +95,9 @@ def test_a_saved_mark_shows_what_the_judge_says_and_the_log_has_it(store: Store,
     (label,) = store.labels.all(RUN)
     assert (label.verdict, label.note, label.author, label.blind) == ("fail", "never answered", ME, True)
     following = get(url + saved.headers["location"])
-    told = Elements(following.text).text
-    assert "1 labelled, 3 to go" in told
-    assert "Item 1 : you say Fail Undo" in told
+    text = Elements(following.text).text
+    assert "1 labelled, 3 to go" in text
+    assert "Item 1 : you say Fail Undo" in text
     assert re.search(r"You say Fail \(blind\); the judge says \w+, \d\.\d\d", Elements(get(there).text).text)
     assert "because-" not in following.text
     assert "because-" in get(there).text
@@ -138,7 +138,7 @@ def test_the_same_seed_gives_the_same_order(url: str) -> None:
     def first(seed: int) -> list[str]:
         queue = begin(url, blind=1, seed=seed).rsplit("/", 1)[0]
         pages = [get(f"{queue}/{place}").text for place in (1, 2, 3, 4)]
-        return [found for page in pages for found in re.findall(r"Question \d", page)]
+        return [question for page in pages for question in re.findall(r"Question \d", page)]
 
     assert first(3) == first(3)
     assert len({tuple(first(seed)) for seed in range(6)}) > 1
@@ -180,7 +180,7 @@ def test_without_a_grader_people_say_whether_it_went_well(store: Store, url: str
     there = begin(url, grader="")
     assert "Did the assistant do well?" in get(there).text
     post(there, action="save", verdict="pass")
-    assert [one.grader for one in store.labels.all(RUN)] == [""]
+    assert [label.grader for label in store.labels.all(RUN)] == [""]
 
 
 def test_the_page_of_a_conversation_shows_marks_beside_those_of_the_judge(store: Store, url: str) -> None:
@@ -190,18 +190,18 @@ def test_the_page_of_a_conversation_shows_marks_beside_those_of_the_judge(store:
     assert sent.headers["location"].startswith(f"/runs/{RUN}/samples/sample-1?")
     assert sent.headers["location"].endswith("#t1")
     page = get(url + sent.headers["location"].partition("#")[0])
-    told = Elements(page.text).text
-    assert "the judge says Fail, 0.00: too strict" in told
-    assert "the judge says Fail, 0.00: they agree" in told
+    text = Elements(page.text).text
+    assert "the judge says Fail, 0.00: too strict" in text
+    assert "the judge says Fail, 0.00: they agree" in text
     assert "<b>fine</b>" not in page.text
     post(f"{url}/label", **{**fields, "action": "undo"}, grader="goal")
-    assert [one.grader for one in store.labels.all(RUN)] == ["apart"]
+    assert [label.grader for label in store.labels.all(RUN)] == ["apart"]
 
 
 def test_whoever_labels_sees_the_policy_that_judges_see(url: str, store: Store) -> None:
-    told = outcome("ruled", [turn(0, "Hi", "Hello")], target=TARGET)
+    talk = outcome("ruled", [turn(0, "Hi", "Hello")], target=TARGET)
     sample = json.dumps({"id": "ruled", "goal": "Say hi", "policy": "No <b>refunds</b>."})
-    ruled = told.model_copy(update={"attempt": told.attempt.model_copy(update={"sample": sample})})
+    ruled = talk.model_copy(update={"attempt": talk.attempt.model_copy(update={"sample": sample})})
     keep(store, [ruled], "another-run")
     address = get(f"{url}/label?{urlencode({'run': 'another-run', 'grader': 'goal'})}").headers["location"]
     assert "No &lt;b&gt;refunds&lt;/b&gt;." in get(url + address).text
@@ -210,9 +210,9 @@ def test_whoever_labels_sees_the_policy_that_judges_see(url: str, store: Store) 
 
 def test_a_blind_queue_never_shows_the_score_of_the_item_before(url: str) -> None:
     address = post(begin(url, blind=1), action="save", verdict="pass").headers["location"]
-    told = Elements(get(url + address).text).text
-    assert "you say Pass" in told
-    assert "the judge says" not in told
+    text = Elements(get(url + address).text).text
+    assert "you say Pass" in text
+    assert "the judge says" not in text
     beside = post(begin(url), action="save", verdict="fail").headers["location"]
     assert "you say Fail ; the judge says" in Elements(get(url + beside).text).text.replace("Fail;", "Fail ;")
 
@@ -243,7 +243,7 @@ def test_the_end_of_a_queue_says_how_far_people_agree(store: Store, url: str) ->
     key = AttemptKey("sample-1", TARGET, 0)
     store.labels.set(RUN, now_label(Place(RUN, key, None, "goal", "<b>Bo"), "fail"))
     page = get(f"{queue}/end")
-    told = Elements(page.text).text
-    assert "2 people: 0 of 1 with the same label" in told
-    assert "people differ sample-1 <b>Bo says fail" in re.sub(r"\s+", " ", told)
+    text = Elements(page.text).text
+    assert "2 people: 0 of 1 with the same label" in text
+    assert "people differ sample-1 <b>Bo says fail" in re.sub(r"\s+", " ", text)
     assert "<b>Bo" not in page.text

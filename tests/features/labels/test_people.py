@@ -14,16 +14,16 @@ def label(unit: int, author: str, verdict: HumanVerdict) -> Label:
     return Label(sample_id=f"u{unit}", target="bot", trial=0, author=author, verdict=verdict, created_at=1.0)
 
 
-def published() -> list[Label]:
+def published_labels() -> list[Label]:
     return [
-        label(unit, author, "pass" if said == "1" else "fail")
+        label(unit, author, "pass" if verdict == "1" else "fail")
         for author, row in (("Ida", FIRST), ("Olu", SECOND))
-        for unit, said in enumerate(row)
+        for unit, verdict in enumerate(row)
     ]
 
 
 def test_the_published_table_has_the_published_alpha_and_the_places_that_differ() -> None:
-    lines = list(people_markdown(people_agreement(published())))
+    lines = list(people_markdown(people_agreement(published_labels())))
     assert lines[0] == "**2 people**: `Ida`, `Olu`"
     assert "| same label, of 10 | 6 |  |" in lines
     assert any(line.startswith("| Krippendorff's α | 0.095 | ") for line in lines)
@@ -33,8 +33,8 @@ def test_the_published_table_has_the_published_alpha_and_the_places_that_differ(
 
 
 def test_names_cannot_break_the_table() -> None:
-    said = [label(0, "I|da`<b>", "pass"), label(0, "Olu\n| x |", "fail")]
-    lines = list(people_markdown(people_agreement(said)))
+    labels = [label(0, "I|da`<b>", "pass"), label(0, "Olu\n| x |", "fail")]
+    lines = list(people_markdown(people_agreement(labels)))
     assert all(line.count("|") - line.count("\\|") in (0, 4) for line in lines)
     assert "<b>" not in "".join(lines).replace("`I", "").partition("`")[2] or "`" in lines[0]
 

@@ -44,22 +44,22 @@ def post(url: str, address: str, **fields: str) -> Reply:
     return send("POST", url + address.partition("?")[0], urlencode({"form_key": key[1], **fields}).encode(), kind)
 
 
-def assigned(url: str, **fields: str) -> Reply:
-    told = {"run": "run-1", "grader": "goal", "people": f"{ME}\nOlu\n", "overlap": "1", "size": "4", "blind": "1"}
-    return post(url, "/label/assign?run=run-1", **{**told, **fields})
+def assign(url: str, **fields: str) -> Reply:
+    form = {"run": "run-1", "grader": "goal", "people": f"{ME}\nOlu\n", "overlap": "1", "size": "4", "blind": "1"}
+    return post(url, "/label/assign?run=run-1", **{**form, **fields})
 
 
 def test_a_queue_is_assigned_labelled_and_seen_by_all(url: str, store: Store) -> None:
     assert "/label/assign?run=run-1" in get(f"{url}/label").text
-    there = assigned(url).headers["location"]
+    there = assign(url).headers["location"]
     (queue,) = store.queues.all()
     assert there == f"/label-queues/{queue.id}"
     assert "0 of 4 labels done: 4 conversations, each labelled by 1 person, blind." in get(url + there).text
     assert "0 of 2 labelled" in get(f"{url}/label").text
     first = get(f"{url}/label/{queue.id}").headers["location"]
     assert first == f"/label/{queue.id}/1"
-    shown = get(url + first).text
-    assert "run-1" not in shown
+    item_page = get(url + first).text
+    assert "run-1" not in item_page
     assert post(url, first, verdict="pass").headers["location"] == f"/label/{queue.id}/2"
     assert "1 of 2 labelled" in get(f"{url}/label").text
     with serving(store) as other:
@@ -68,20 +68,20 @@ def test_a_queue_is_assigned_labelled_and_seen_by_all(url: str, store: Store) ->
 
 
 def test_what_is_wrong_in_the_form_is_said(url: str, store: Store) -> None:
-    for fields, said in (
+    for fields, complaint in (
         ({"people": " \n"}, "name 1 to 50 people"),
         ({"overlap": "3"}, "1 to 2 here"),
         ({"size": "x"}, "whole numbers"),
         ({"grader": "gaol"}, "did you mean"),
     ):
-        answer = assigned(url, **fields)
+        answer = assign(url, **fields)
         assert answer.status in (404, 422)
-        assert said in answer.text
+        assert complaint in answer.text
     assert store.queues.all() == []
 
 
 def test_what_was_assigned_to_others_is_not_mine(url: str, store: Store) -> None:
-    assigned(url, people="Olu")
+    assign(url, people="Olu")
     (queue,) = store.queues.all()
     assert "Assigned to you" not in get(f"{url}/label").text
     assert get(f"{url}/label/{queue.id}").status == 404
@@ -89,7 +89,7 @@ def test_what_was_assigned_to_others_is_not_mine(url: str, store: Store) -> None
 
 
 def test_a_queue_is_deleted_on_its_page(url: str, store: Store) -> None:
-    there = assigned(url).headers["location"]
+    there = assign(url).headers["location"]
     assert post(url, there, action="delete").headers["location"] == "/label"
     assert store.queues.all() == []
 
@@ -97,20 +97,20 @@ def test_a_queue_is_deleted_on_its_page(url: str, store: Store) -> None:
 def test_the_client_assigns_and_follows(url: str, store: Store) -> None:
     with ExitStack() as stack:
         client = stack.enter_context(Client(url))
-        made = client.assign("latest", ["Ida", "Olu"], grader="goal", overlap=2, size=3)
-        assert client.queue(made.id) == made == client.queues(run="latest")[0]
+        queue = client.assign("latest", ["Ida", "Olu"], grader="goal", overlap=2, size=3)
+        assert client.queue(queue.id) == queue == client.queues(run="latest")[0]
         assert client.queues(person="Eve") == []
-        assert len(client.queue_items(made.id, "Ida")) == 3
+        assert len(client.queue_items(queue.id, "Ida")) == 3
         with pytest.raises(UsageError, match="overlap"):
             client.assign("latest", ["Ida"], overlap=2)
-        assert client.delete_queue(made.id) == made
+        assert client.delete_queue(queue.id) == queue
         with pytest.raises(NotFound):
-            client.queue(made.id)
+            client.queue(queue.id)
 
 
 def test_hostile_names_stay_text(url: str, store: Store) -> None:
     people = sorted({text for text in TEXTS if text.isprintable() and len(text) <= 100})[:49]
-    assert assigned(url, people="\n".join([ME, *people])).status == 303
+    assert assign(url, people="\n".join([ME, *people])).status == 303
     (queue,) = store.queues.all()
     read = harmless(get(f"{url}/label-queues/{queue.id}").text)
     assert people[0] in read.text

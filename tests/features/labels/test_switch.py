@@ -26,7 +26,7 @@ print(json.dumps(found))
 """
 CONVERSATION, RUN, CALIBRATION = "/runs/run-1/samples/one", "/runs/run-1", "/runs/run-1/calibration?grader=goal"
 DATA = "/api/v1/runs/run-1/samples/one/0"
-GONE = ("/label", "/label/differing?run=run-1", "/label-queues/q", f"{DATA}/labels", "/api/v1/label-queues")
+ADDRESSES = ("/label", "/label/differing?run=run-1", "/label-queues/q", f"{DATA}/labels", "/api/v1/label-queues")
 
 
 def test_pages_and_data_of_a_labelled_run_are_shown_without_labels(tmp_path: Path) -> None:
@@ -34,18 +34,18 @@ def test_pages_and_data_of_a_labelled_run_are_shown_without_labels(tmp_path: Pat
         keep(store, [outcome("one", [turn(0, "Hi", "Hello")], {"goal": per_turn(1.0)})], fingerprints={"goal": "f1"})
         place = LabelPlace("run-1", AttemptKey("one", "bot", 0), None, "goal", "Olu")
         store.labels.set("run-1", now_label(place, "fail"))
-    pages = (CONVERSATION, RUN, CALIBRATION, DATA, f"{DATA}/comments", *GONE)
+    pages = (CONVERSATION, RUN, CALIBRATION, DATA, f"{DATA}/comments", *ADDRESSES)
     for without in ("", "labels"):
         environment = {**os.environ, "VIVAVOCE_WITHOUT": without}
         command = [sys.executable, "-c", CHECK, *pages]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
+        data = json.loads(done.stdout)
         for path in (CONVERSATION, RUN, CALIBRATION, DATA, f"{DATA}/comments"):
-            assert found[path][0] == 200, path
-        there = [path for path in GONE if found[path][0] == 200]
-        assert there == ([] if without else [path for path in GONE if "/q" not in path])
-        links = [path for path in (CONVERSATION, RUN, CALIBRATION) if 'href="/label' in found[path][1]]
+            assert data[path][0] == 200, path
+        there = [path for path in ADDRESSES if data[path][0] == 200]
+        assert there == ([] if without else [path for path in ADDRESSES if "/q" not in path])
+        links = [path for path in (CONVERSATION, RUN, CALIBRATION) if 'href="/label' in data[path][1]]
         assert links == ([] if without else [CONVERSATION, RUN, CALIBRATION])
-        assert "Create a dataset row" in found[CONVERSATION][1]
-        assert "Comments" in found[CONVERSATION][1]
+        assert "Create a dataset row" in data[CONVERSATION][1]
+        assert "Comments" in data[CONVERSATION][1]

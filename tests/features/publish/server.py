@@ -20,17 +20,17 @@ Answer = tuple[int, Any]
 
 @dataclass
 class Tool:
-    """What a tool answers, by path: a status and a body, or several of these, of which the last is repeated."""
+    """What a tool answers, by path: a status and a body, or several of these; the last is repeated."""
 
     answers: Mapping[str, Sequence[Answer]] = field(default_factory=dict[str, Sequence[Answer]])
-    asked: dict[str, int] = field(default_factory=dict[str, int])
+    request_counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def answer(self, body: dict[str, Any]) -> Any:
         del body
         return self._respond
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
-        at = self.asked[request.path] = self.asked.get(request.path, -1) + 1
+        at = self.request_counts[request.path] = self.request_counts.get(request.path, -1) + 1
         known = self.answers.get(request.path, [(200, {})])
         status, body = known[min(at, len(known) - 1)]
         headers = {"Retry-After": "0"} if status == 429 else {}
@@ -48,36 +48,38 @@ def bodies(server: LoopbackServer, path: str) -> list[Any]:
 
 async def new_run(store: Store) -> GradedRun:
     """Return a run of two conversations that a target held: three turns with scores, and one."""
-    said = ("Paris", "It is Berlin.", "Madrid")
-    return await keep(store, [outcome("a", {"correctness": capitals()}, said=said), outcome("b", {"exact": 0.25})])
+    replies = ("Paris", "It is Berlin.", "Madrid")
+    return await keep(store, [outcome("a", {"correctness": capitals()}, said=replies), outcome("b", {"exact": 0.25})])
 
 
 def label(graded: GradedRun, sample: str, author: str, verdict: HumanVerdict, **more: Any) -> None:
     """Store what somebody says of a conversation of a run."""
-    said = Label.model_validate(
+    label = Label.model_validate(
         {"sample_id": sample, "target": "bot", "trial": 0, "author": author, "verdict": verdict, "created_at": 2000.0}
         | more
     )
-    graded.store.labels.set(graded.run.id, said)
+    graded.store.labels.set(graded.run.id, label)
 
 
 async def recorded_run(store: Store, rows: Mapping[str, Mapping[str, Any]], grades: Any = None) -> GradedRun:
     """Return a run over recorded conversations of three turns, whose rows have this metadata by their id."""
-    said = ("Paris", "It is Berlin.", "Madrid")
-    found = [outcome(name, grades or {"correctness": capitals()}, said=said, target="recorded") for name in rows]
+    replies = ("Paris", "It is Berlin.", "Madrid")
+    run_outcomes = [
+        outcome(name, grades or {"correctness": capitals()}, said=replies, target="recorded") for name in rows
+    ]
     outcomes = [
-        one.model_copy(
+        outcome.model_copy(
             update={
-                "attempt": one.attempt.model_copy(
+                "attempt": outcome.attempt.model_copy(
                     update={
                         "sample": json.dumps(
-                            {"id": one.attempt.key.sample_id, "metadata": rows[one.attempt.key.sample_id]}
+                            {"id": outcome.attempt.key.sample_id, "metadata": rows[outcome.attempt.key.sample_id]}
                         )
                     }
                 )
             }
         )
-        for one in found
+        for outcome in run_outcomes
     ]
     return await keep(store, outcomes, spec={**EASY_SPEC, "driver": "replay"})
 

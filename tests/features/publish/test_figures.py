@@ -17,17 +17,21 @@ from vivavoce.store.store import Store
 
 async def test_figures_have_intervals_and_count_errors(store: Store) -> None:
     outcomes = [outcome("a"), outcome("b", {"exact": 0.0}), outcome("c", {"exact": failed(BROKEN_JUDGE)})]
-    found = figures((await keep(store, outcomes)).summary())
-    assert (found["exact/mean"], found["exact/pass_rate"]) == (0.5, 0.5)
-    assert found["exact/low"] < 0.5 < found["exact/high"]
-    assert (found["exact/scored"], found["exact/errors"], found["conversations"]) == (2, 1, 3)
+    figures_of_run = figures((await keep(store, outcomes)).summary())
+    assert (figures_of_run["exact/mean"], figures_of_run["exact/pass_rate"]) == (0.5, 0.5)
+    assert figures_of_run["exact/low"] < 0.5 < figures_of_run["exact/high"]
+    assert (figures_of_run["exact/scored"], figures_of_run["exact/errors"], figures_of_run["conversations"]) == (
+        2,
+        1,
+        3,
+    )
 
 
 async def test_several_targets_have_figures_of_their_own(store: Store) -> None:
     outcomes = [outcome("a", target="old"), outcome("a", {"exact": 0.0}, target="new")]
-    found = figures((await keep(store, outcomes)).summary())
-    assert (found["old/exact/mean"], found["new/exact/mean"]) == (1.0, 0.0)
-    assert "exact/low" not in found
+    figures_of_run = figures((await keep(store, outcomes)).summary())
+    assert (figures_of_run["old/exact/mean"], figures_of_run["new/exact/mean"]) == (1.0, 0.0)
+    assert "exact/low" not in figures_of_run
 
 
 async def test_parameters_say_what_decided_the_scores(store: Store) -> None:
@@ -38,8 +42,8 @@ async def test_parameters_say_what_decided_the_scores(store: Store) -> None:
         "graders": {"judge": {"kind": "metric", "metric": "goal_achievement", "model": "openai:large"}},
         "trials": 3,
     }
-    found = parameters(await keep(store, [outcome("a")], spec=spec, gate=None))
-    assert found == {
+    parameters_of_run = parameters(await keep(store, [outcome("a")], spec=spec, gate=None))
+    assert parameters_of_run == {
         "suite": "support",
         "vivavoce": "0.1.0",
         "driver": "scripted",

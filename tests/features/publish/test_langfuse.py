@@ -57,7 +57,10 @@ def lines(path: Path) -> list[Any]:
 async def scores_of(store: Store, outcomes: list[Outcome]) -> list[dict[str, Any]]:
     graded = await keep(store, outcomes)
     return [
-        one for request in langfuse.requests(graded, Counter()) if request.kind == SCORES_KIND for one in request.body
+        score
+        for request in langfuse.requests(graded, Counter())
+        if request.kind == SCORES_KIND
+        for score in request.body
     ]
 
 
@@ -76,7 +79,7 @@ async def test_its_own_client_sends_the_same_bodies(store: Store, tmp_path: Path
             assert not item.model_extra
             _quiet(client.dataset_items.create, **{name: getattr(item, name) for name in item.model_fields_set})
         parsed = [parse_obj_as(CreateScoreRequest, score) for score in scores]
-        assert not any(one.model_extra for one in parsed)
+        assert not any(score.model_extra for score in parsed)
         _quiet(client.scores.create, request=parsed)
         assert bodies(server, DATASETS) == datasets
         assert bodies(server, ITEMS) == items
@@ -84,7 +87,7 @@ async def test_its_own_client_sends_the_same_bodies(store: Store, tmp_path: Path
 
 
 def _quiet(call: Any, **arguments: Any) -> None:
-    """Send a request whose answer, an empty object, may be none that the client can read."""
+    """Send a request whose answer, an empty object, may be one that the client cannot read."""
     with suppress(ValidationError):
         call(**arguments)
 
@@ -98,14 +101,14 @@ async def test_a_new_conversation_is_a_trace_with_a_span_for_each_turn(store: St
     root, *turns = scope["spans"]
     assert len(root["traceId"]) == 32
     assert [turn["parentSpanId"] for turn in turns] == [root["spanId"]] * 3
-    known = {one["key"]: one["value"]["stringValue"] for one in turns[1]["attributes"]}
+    known = {attribute["key"]: attribute["value"]["stringValue"] for attribute in turns[1]["attributes"]}
     assert known["langfuse.observation.type"] == "generation"
     assert json.loads(known["langfuse.observation.usage_details"]) == {"input": 3, "output": 2}
     assert json.loads(known["langfuse.observation.output"])[0]["content"] == "It is Berlin."
     [scores] = lines(tmp_path / "scores.jsonl")
     mine = [score for score in scores if score["traceId"] == root["traceId"]]
-    assert [one.get("observationId") for one in mine] == [None, *(turn["spanId"] for turn in turns)]
-    assert [one["value"] for one in mine] == [pytest.approx(2 / 3), 1.0, 1.0, 0.0]
+    assert [score.get("observationId") for score in mine] == [None, *(turn["spanId"] for turn in turns)]
+    assert [score["value"] for score in mine] == [pytest.approx(2 / 3), 1.0, 1.0, 0.0]
 
 
 async def test_a_recorded_conversation_is_scored_where_it_came_from(store: Store, tmp_path: Path) -> None:
@@ -141,10 +144,10 @@ async def test_values_have_their_types_and_an_error_is_no_score(store: Store) ->
         "broken": failed(BROKEN_JUDGE),
         "skipped": skipped("no turn"),
     }
-    found = {
+    sent_scores = {
         score["name"]: (score["dataType"], score["value"]) for score in await scores_of(store, [outcome("a", scores)])
     }
-    assert found == {
+    assert sent_scores == {
         "number": ("NUMERIC", 0.5),
         "yes": ("BOOLEAN", 1.0),
         "no": ("BOOLEAN", 0.0),
@@ -154,8 +157,8 @@ async def test_values_have_their_types_and_an_error_is_no_score(store: Store) ->
 
 async def test_what_is_no_score_is_told(store: Store, tmp_path: Path) -> None:
     scores = {"exact": failed(BROKEN_JUDGE), "judge": skipped("nothing to say")}
-    told = write(await keep(store, [outcome("a", scores), outcome("b", scores)]), tmp_path, "langfuse")
-    assert told == [
+    report = write(await keep(store, [outcome("a", scores), outcome("b", scores)]), tmp_path, "langfuse")
+    assert report == [
         "1 dataset, 2 dataset items, 2 traces",
         "left out: 2 × score that is an error",
         "left out: 2 × score that was skipped",
@@ -170,8 +173,8 @@ async def test_a_list_of_scores_stays_below_the_limit_of_the_server(store: Store
     assert len(sizes) == 3
     assert max(sizes) < 1_048_576
     graded = await keep(store, [outcome(f"s{at}") for at in range(201)], "run-2")
-    found = [request.items for request in langfuse.requests(graded, Counter()) if request.kind == SCORES_KIND]
-    assert found == [100, 100, 1]
+    batch_sizes = [request.items for request in langfuse.requests(graded, Counter()) if request.kind == SCORES_KIND]
+    assert batch_sizes == [100, 100, 1]
 
 
 async def test_the_same_run_has_the_same_ids_and_times_again(store: Store, tmp_path: Path) -> None:
@@ -196,8 +199,8 @@ async def test_it_is_sent_in_order_with_the_keys_and_tried_again(
     accepted: list[tuple[int, Any]] = [(500, {}), (202, {"message": "Accepted"})]
     with Tool({DATASETS: slow, TRACES: slow, SCORES: accepted}).server() as server:
         monkeypatch.setenv("LANGFUSE_HOST", server.url)
-        [told] = publish(graded, "langfuse")
-    assert told == f"1 dataset, 2 dataset items, 2 traces, 5 scores to Langfuse at {server.url}"
+        [line] = publish(graded, "langfuse")
+    assert line == f"1 dataset, 2 dataset items, 2 traces, 5 scores to Langfuse at {server.url}"
     user = b64encode(b"pk-lf-1:sk-lf-secret-of-the-tests").decode()
     assert {request.headers["Authorization"] for request in server.requests} == {f"Basic {user}"}
     assert {
@@ -253,17 +256,17 @@ async def test_missing_keys_are_named(store: Store, monkeypatch: pytest.MonkeyPa
 
 
 async def test_costs_and_failures_of_turns_are_on_their_spans(store: Store) -> None:
-    one = outcome("a")
-    turn = one.attempt.trajectory.turns[0].model_copy(
+    stored = outcome("a")
+    turn = stored.attempt.trajectory.turns[0].model_copy(
         update={"usage": Usage(input_tokens=1, calls=1, cost=0.5), "failure": BROKEN_JUDGE}
     )
-    held = one.attempt.trajectory.model_copy(update={"turns": [turn]})
+    trajectory = stored.attempt.trajectory.model_copy(update={"turns": [turn]})
     graded = await keep(
-        store, [one.model_copy(update={"attempt": one.attempt.model_copy(update={"trajectory": held})})]
+        store, [stored.model_copy(update={"attempt": stored.attempt.model_copy(update={"trajectory": trajectory})})]
     )
     [body] = [request.body for request in langfuse.requests(graded, Counter()) if request.kind == langfuse.TRACES]
     span = body["resourceSpans"][0]["scopeSpans"][0]["spans"][1]
-    known = {one["key"]: one["value"]["stringValue"] for one in span["attributes"]}
+    known = {attribute["key"]: attribute["value"]["stringValue"] for attribute in span["attributes"]}
     assert json.loads(known["langfuse.observation.cost_details"]) == {"total": 0.5}
     assert known["langfuse.observation.level"] == "ERROR"
     assert span["status"] == {"code": 2, "message": "no verdict"}
@@ -283,8 +286,8 @@ async def test_what_was_exported_from_langfuse_is_scored_there(tmp_path: Path) -
     convert(tmp_path / "export.jsonl", tmp_path / "rows.jsonl", format_named(NATIVE), Loss())
     result = await aevaluate(tmp_path / "rows.jsonl", "refusal", store=tmp_path / "vivavoce.db")
     with Store.open(result.place, create=False) as store:
-        told = write(GradedRun(store, result.run, result.grading), tmp_path / "out", "langfuse")
-    assert told == ["1 dataset, 1 dataset item, 1 score"]
+        report = write(GradedRun(store, result.run, result.grading), tmp_path / "out", "langfuse")
+    assert report == ["1 dataset, 1 dataset item, 1 score"]
     [[score]] = lines(tmp_path / "out" / "scores.jsonl")
     assert score["traceId"] == "trace-of-langfuse"
     assert "environment" not in score
@@ -303,25 +306,25 @@ async def test_labels_are_scores_by_people_each_with_its_config(store: Store, mo
     graded = await labelled_run(store)
     other = {"id": "c0", "name": "label", "dataType": "NUMERIC", "isArchived": False}
     there: dict[str, Any] = {"id": "c1", "name": "label", "dataType": "CATEGORICAL", "isArchived": False}
-    there["categories"] = [{"label": one, "value": at} for at, one in enumerate(("fail", "pass", "unsure"))]
-    pages = [(200, {"data": [one], "meta": {"totalPages": 2}}) for one in (other, there)]
+    there["categories"] = [{"label": label, "value": at} for at, label in enumerate(("fail", "pass", "unsure"))]
+    pages = [(200, {"data": [config], "meta": {"totalPages": 2}}) for config in (other, there)]
     with Tool({CONFIGS: [*pages, (200, {"id": "c2", "name": "correctness"})]}).server() as server:
         monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
-        [told] = publish(graded, "langfuse")
-    assert told.startswith("1 dataset, 2 dataset items, 2 traces, 5 scores, 3 labels to")
+        [line] = publish(graded, "langfuse")
+    assert line.startswith("1 dataset, 2 dataset items, 2 traces, 5 scores, 3 labels to")
     [config] = bodies(server, CONFIGS)
     assert not parse_obj_as(CreateScoreConfigRequest, config).model_extra
     assert config["name"] == "correctness"
     [scores, labels] = bodies(server, SCORES)
     parsed = [parse_obj_as(CreateScoreRequest, label) for label in labels]
-    assert not any(one.model_extra for one in parsed)
+    assert not any(score.model_extra for score in parsed)
     assert {(label["source"], label["dataType"]) for label in labels} == {("ANNOTATION", "CATEGORICAL")}
-    assert [(one.name, one.value, one.comment, one.config_id) for one in parsed] == [
+    assert [(score.name, score.value, score.comment, score.config_id) for score in parsed] == [
         ("correctness", "pass", "friendly", "c2"),
         ("correctness", "unsure", None, "c2"),
         ("label", "fail", None, "c1"),
     ]
-    assert [one.observation_id is None for one in parsed] == [True, False, True]
+    assert [score.observation_id is None for score in parsed] == [True, False, True]
     assert [label["metadata"]["author"] for label in labels] == ["ida", "bo", "ida"]
     assert not {label["id"] for label in labels} & {score["id"] for score in scores}
 
@@ -342,8 +345,8 @@ async def test_older_servers_get_labels_without_a_source(
     [batch] = bodies(server, INGESTION)
     assert {event["type"] for event in batch["batch"]} == {"score-create"}
     sent = [event["body"] for event in batch["batch"]]
-    assert [(one["name"], one["value"]) for one in sent][1:] == [("correctness", "unsure"), ("label", "fail")]
-    assert not any("source" in one or "configId" in one for one in sent)
+    assert [(score["name"], score["value"]) for score in sent][1:] == [("correctness", "unsure"), ("label", "fail")]
+    assert not any("source" in score or "configId" in score for score in sent)
 
 
 @pytest.mark.usefixtures("keys")
@@ -354,8 +357,10 @@ async def test_a_label_that_changed_is_the_same_score(store: Store, tmp_path: Pa
     label(graded, "b", "ida", "pass", created_at=3000.0)
     write(graded, tmp_path, "langfuse")
     [after] = lines(tmp_path / "labels.jsonl")
-    assert [(one["id"], one["timestamp"]) for one in after] == [(one["id"], one["timestamp"]) for one in before]
-    assert [one["value"] for one in after] == ["pass", "unsure", "pass"]
+    assert [(score["id"], score["timestamp"]) for score in after] == [
+        (score["id"], score["timestamp"]) for score in before
+    ]
+    assert [score["value"] for score in after] == ["pass", "unsure", "pass"]
 
 
 async def test_a_config_has_a_name_that_langfuse_takes(store: Store, tmp_path: Path) -> None:
@@ -365,9 +370,9 @@ async def test_a_config_has_a_name_that_langfuse_takes(store: Store, tmp_path: P
         label(graded, "a", "ida", "pass", grader=name)
     write(graded, tmp_path, "langfuse")
     [labels] = lines(tmp_path / "labels.jsonl")
-    assert [one["metadata"]["grader"] for one in labels] == long
-    assert len({one["name"] for one in labels}) == 2
-    assert all(len(one["name"]) <= 35 and "?" not in one["name"] for one in labels)
+    assert [label["metadata"]["grader"] for label in labels] == long
+    assert len({label["name"] for label in labels}) == 2
+    assert all(len(label["name"]) <= 35 and "?" not in label["name"] for label in labels)
 
 
 @pytest.mark.usefixtures("keys")

@@ -19,7 +19,7 @@ from vivavoce.errors import UsageError
 from vivavoce.features.formats.otel import FORMAT
 from vivavoce.features.publish.conversation import write
 from vivavoce.features.publish.otel import address
-from vivavoce.features.watch.intake import taken
+from vivavoce.features.watch.intake import read_document
 from vivavoce.records.score import Failure, Score, Usage
 from vivavoce.report.export import publish
 from vivavoce.store.store import Store
@@ -40,29 +40,29 @@ def lines(path: Path) -> list[Any]:
 
 
 def spans(folder: Path) -> list[dict[str, Any]]:
-    found = [line["resourceSpans"][0]["scopeSpans"][0]["spans"] for line in lines(folder / "traces.jsonl")]
-    return [{**span, "known": known(span)} for some in found for span in some]
+    batches = [line["resourceSpans"][0]["scopeSpans"][0]["spans"] for line in lines(folder / "traces.jsonl")]
+    return [{**span, "known": attributes(span)} for some in batches for span in some]
 
 
 def events(folder: Path) -> list[dict[str, Any]]:
-    found = [line["resourceLogs"][0]["scopeLogs"][0]["logRecords"] for line in lines(folder / "logs.jsonl")]
-    return [{**log, "known": known(log)} for some in found for log in some]
+    batches = [line["resourceLogs"][0]["scopeLogs"][0]["logRecords"] for line in lines(folder / "logs.jsonl")]
+    return [{**log, "known": attributes(log)} for some in batches for log in some]
 
 
-def known(item: dict[str, Any]) -> dict[str, Any]:
-    return {one["key"]: next(iter(one["value"].values())) for one in item["attributes"]}
+def attributes(item: dict[str, Any]) -> dict[str, Any]:
+    return {attribute["key"]: next(iter(attribute["value"].values())) for attribute in item["attributes"]}
 
 
 def in_base64(value: Any) -> Any:
     """Return OTLP's JSON as that of protocol buffers, which has ids in base64."""
     if isinstance(value, list):
-        return [in_base64(one) for one in cast("list[Any]", value)]
+        return [in_base64(item) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     ids = ("traceId", "spanId", "parentSpanId")
     return {
-        key: base64.b64encode(bytes.fromhex(one)).decode() if key in ids else in_base64(one)
-        for key, one in cast("dict[str, Any]", value).items()
+        key: base64.b64encode(bytes.fromhex(member)).decode() if key in ids else in_base64(member)
+        for key, member in cast("dict[str, Any]", value).items()
     }
 
 
@@ -77,19 +77,19 @@ async def test_bodies_are_requests_of_otlp(store: Store, tmp_path: Path) -> None
 async def test_a_run_leads_to_samples_turns_and_scores(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
     assert write(graded, tmp_path, "otel") == [f"{len(spans(tmp_path))} spans, {len(events(tmp_path))} scores"]
-    found = spans(tmp_path)
-    by_id = {one["spanId"]: one for one in found}
-    assert len(by_id) == len(found)
-    (run,) = [one for one in found if one["name"].startswith("run ")]
-    samples = [one for one in found if one.get("links")]
+    all_spans = spans(tmp_path)
+    by_id = {span["spanId"]: span for span in all_spans}
+    assert len(by_id) == len(all_spans)
+    (run,) = [span for span in all_spans if span["name"].startswith("run ")]
+    samples = [span for span in all_spans if span.get("links")]
     assert [sample["known"]["vivavoce.sample"] for sample in samples] == ["a", "b"]
     assert {sample["links"][0]["spanId"] for sample in samples} == {run["spanId"]}
-    turns = [one for one in found if one["name"].startswith("turn ")]
+    turns = [span for span in all_spans if span["name"].startswith("turn ")]
     assert [by_id[turn["parentSpanId"]]["known"]["vivavoce.sample"] for turn in turns] == ["a", "a", "a", "b"]
-    scores = [one for one in found if one["name"].startswith("evaluate ")]
-    assert {score["parentSpanId"] for score in scores} <= {one["spanId"] for one in (*samples, *turns)}
-    assert all(one["known"]["vivavoce.run"] == graded.run.id for one in found)
-    assert {one["traceId"] for one in (*turns, *scores)} == {sample["traceId"] for sample in samples}
+    scores = [span for span in all_spans if span["name"].startswith("evaluate ")]
+    assert {score["parentSpanId"] for score in scores} <= {span["spanId"] for span in (*samples, *turns)}
+    assert all(span["known"]["vivavoce.run"] == graded.run.id for span in all_spans)
+    assert {span["traceId"] for span in (*turns, *scores)} == {sample["traceId"] for sample in samples}
 
 
 async def test_scores_are_events_of_the_conventions_on_the_span_that_they_are_about(
@@ -97,10 +97,10 @@ async def test_scores_are_events_of_the_conventions_on_the_span_that_they_are_ab
 ) -> None:
     write(await new_run(store), tmp_path, "otel")
     by_id = {span["spanId"]: span["name"] for span in spans(tmp_path)}
-    found = events(tmp_path)
-    assert {one["eventName"] for one in found} == {"gen_ai.evaluation.result"}
-    assert [by_id[one["spanId"]] for one in found] == ["a", "turn 1", "turn 2", "turn 3", "b"]
-    whole, first, _, third, *_ = (one["known"] for one in found)
+    all_events = events(tmp_path)
+    assert {event["eventName"] for event in all_events} == {"gen_ai.evaluation.result"}
+    assert [by_id[event["spanId"]] for event in all_events] == ["a", "turn 1", "turn 2", "turn 3", "b"]
+    whole, first, _, third, *_ = (event["known"] for event in all_events)
     assert whole["gen_ai.evaluation.name"] == "correctness"
     assert whole["gen_ai.evaluation.score.value"] == pytest.approx(2 / 3)
     assert whole["gen_ai.evaluation.score.label"] == "fail"
@@ -119,7 +119,7 @@ async def test_an_error_is_no_score_and_a_skip_is_told(store: Store, tmp_path: P
     assert event["known"]["error.type"] == "timeout"
     assert "gen_ai.evaluation.score.value" not in event["known"]
     assert "gen_ai.evaluation.score.label" not in event["known"]
-    (span,) = [one for one in spans(tmp_path) if one["name"] == "evaluate judge"]
+    (span,) = [span for span in spans(tmp_path) if span["name"] == "evaluate judge"]
     assert span["status"] == {"code": 2, "message": "the judge did not answer"}
     assert span["known"]["gen_ai.usage.input_tokens"] == "3"
 
@@ -135,16 +135,16 @@ async def test_conversations_that_came_as_traces_are_scored_where_they_came_from
 async def test_what_is_written_can_be_read_again_as_conversations(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
     write(graded, tmp_path, "otel")
-    found = [row for _, row in read(tmp_path / "traces.jsonl", FORMAT, Loss())]
-    said = {tuple(one["content"] for one in row["messages"]) for row in found}
-    wanted = {tuple(message.text for message in outcome.attempt.trajectory.messages) for outcome in graded.outcomes()}
-    assert said == wanted
+    rows = [row for _, row in read(tmp_path / "traces.jsonl", FORMAT, Loss())]
+    contents = {tuple(message["content"] for message in row["messages"]) for row in rows}
+    expected = {tuple(message.text for message in outcome.attempt.trajectory.messages) for outcome in graded.outcomes()}
+    assert contents == expected
 
 
 async def test_our_own_receiver_keeps_them_apart_from_production(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), tmp_path, "otel")
-    assert all(arrival.is_own for body in lines(tmp_path / "traces.jsonl") for arrival in taken(body).arrivals)
-    assert not [arrival for body in lines(tmp_path / "logs.jsonl") for arrival in taken(body).arrivals]
+    assert all(arrival.is_own for body in lines(tmp_path / "traces.jsonl") for arrival in read_document(body).arrivals)
+    assert not [arrival for body in lines(tmp_path / "logs.jsonl") for arrival in read_document(body).arrivals]
 
 
 async def test_a_run_is_sent_where_exporters_send_theirs(

@@ -39,9 +39,9 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def annotated(folder: Path, of: str) -> list[dict[str, Any]]:
+def annotations_in(folder: Path, of: str) -> list[dict[str, Any]]:
     file = folder / f"{of}_annotations.jsonl"
-    return [one for body in lines(file) for one in body["data"]] if file.exists() else []
+    return [item for body in lines(file) for item in body["data"]] if file.exists() else []
 
 
 async def test_bodies_have_the_types_of_its_client(store: Store, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ async def test_bodies_have_the_types_of_its_client(store: Store, tmp_path: Path)
     for folder in (tmp_path / "new", tmp_path / "imported"):
         for name, type_ in TYPES.items():
             file = folder / f"{name}.jsonl"
-            for item in [one for body in lines(file) for one in body["data"]] if file.exists() else []:
+            for item in [item for body in lines(file) for item in body["data"]] if file.exists() else []:
                 required, known = keys_of(type_)
                 assert required <= set(item) <= known
                 assert set(item.get("result", {})) <= keys_of(v1.AnnotationResult)[1]
@@ -72,8 +72,8 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
     write(await new_run(store), tmp_path, "phoenix")
     [upload] = lines(tmp_path / "datasets.jsonl")
     examples = [
-        {"input": given, "output": wanted, "metadata": known, "id": name}
-        for given, wanted, known, name in zip(
+        {"input": address_text, "output": expected, "metadata": known, "id": name}
+        for address_text, expected, known, name in zip(
             *(upload[key] for key in ("inputs", "outputs", "metadata", "example_ids")), strict=True
         )
     ]
@@ -83,8 +83,8 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
             client.datasets.create_dataset(
                 name=upload["name"], examples=examples, dataset_description=upload["description"]
             )
-        client.traces.log_trace_annotations(trace_annotations=annotated(tmp_path, "trace"))
-        client.spans.log_span_annotations(span_annotations=annotated(tmp_path, "span"))
+        client.traces.log_trace_annotations(trace_annotations=annotations_in(tmp_path, "trace"))
+        client.spans.log_span_annotations(span_annotations=annotations_in(tmp_path, "span"))
         client.spans.log_spans(project_identifier="vivavoce", spans=lines(tmp_path / "spans.jsonl")[0]["data"])
         assert next(request.path for request in server.requests if request.method == "POST") == f"{UPLOAD}?sync=true"
         assert bodies(server, f"{UPLOAD}?sync=true") == [upload]
@@ -96,12 +96,14 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
 async def test_turns_are_annotated_on_their_spans_and_the_whole_on_its_trace(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), tmp_path, "phoenix")
     root, *turns = lines(tmp_path / "spans.jsonl")[0]["data"]
-    assert [one["span_id"] for one in annotated(tmp_path, "span")] == [turn["context"]["span_id"] for turn in turns]
-    whole, other = annotated(tmp_path, "trace")
+    assert [annotation["span_id"] for annotation in annotations_in(tmp_path, "span")] == [
+        turn["context"]["span_id"] for turn in turns
+    ]
+    whole, other = annotations_in(tmp_path, "trace")
     assert whole["trace_id"] == root["context"]["trace_id"]
     assert whole["result"] == {"label": "fail", "score": pytest.approx(2 / 3), "explanation": "2/3 turns passed"}
     assert other["result"] == {"label": "fail", "score": 0.25, "explanation": "why"}
-    assert {one["annotator_kind"] for one in (whole, other)} == {"CODE"}
+    assert {annotation["annotator_kind"] for annotation in (whole, other)} == {"CODE"}
 
 
 async def test_imported_conversations_are_annotated_where_they_came_from(store: Store, tmp_path: Path) -> None:
@@ -112,22 +114,29 @@ async def test_imported_conversations_are_annotated_where_they_came_from(store: 
     }
     write(await recorded_run(store, rows), tmp_path, "phoenix")
     assert not (tmp_path / "spans.jsonl").exists()
-    assert not annotated(tmp_path, "span")
-    sessions = [(one["session_id"], one["metadata"].get("turn")) for one in annotated(tmp_path, "session")]
+    assert not annotations_in(tmp_path, "span")
+    sessions = [
+        (annotation["session_id"], annotation["metadata"].get("turn"))
+        for annotation in annotations_in(tmp_path, "session")
+    ]
     assert sessions == [("s-7", None), ("uneven", None), ("uneven", 1), ("uneven", 2), ("uneven", 3)]
-    traces = [(one["trace_id"], one["metadata"].get("turn")) for one in annotated(tmp_path, "trace")]
+    traces = [
+        (annotation["trace_id"], annotation["metadata"].get("turn")) for annotation in annotations_in(tmp_path, "trace")
+    ]
     assert traces == [("t1", None), ("t1", 1), ("t1", 2), ("t1", 3), ("u1", 1), ("u2", 2), ("u3", 3)]
     for of in ("trace", "session"):
-        found = annotated(tmp_path, of)
-        assert len({(one["name"], one[f"{of}_id"], one["identifier"]) for one in found}) == len(found)
+        annotations = annotations_in(tmp_path, of)
+        assert len(
+            {(annotation["name"], annotation[f"{of}_id"], annotation["identifier"]) for annotation in annotations}
+        ) == len(annotations)
 
 
 async def test_judges_and_labels_are_told(store: Store, tmp_path: Path) -> None:
     judged = Score(value=0.5, raw="poor", passed=False, usage=Usage(calls=1))
     write(await keep(store, [outcome("a", {"judge": judged})]), tmp_path, "phoenix")
-    [one] = annotated(tmp_path, "trace")
-    assert one["annotator_kind"] == "LLM"
-    assert one["result"] == {"label": "poor", "score": 0.5}
+    [annotation] = annotations_in(tmp_path, "trace")
+    assert annotation["annotator_kind"] == "LLM"
+    assert annotation["result"] == {"label": "poor", "score": 0.5}
 
 
 async def test_labels_are_annotations_by_people(store: Store, tmp_path: Path) -> None:
@@ -136,36 +145,40 @@ async def test_labels_are_annotations_by_people(store: Store, tmp_path: Path) ->
     label(graded, "a", "bo", "fail", grader="correctness")
     label(graded, "a", "bo", "unsure", turn=1)
     write(graded, tmp_path, "phoenix")
-    by_people = [one for one in annotated(tmp_path, "trace") if one["annotator_kind"] == "HUMAN"]
+    by_people = [
+        annotation for annotation in annotations_in(tmp_path, "trace") if annotation["annotator_kind"] == "HUMAN"
+    ]
     assert [(person["name"], person["identifier"], person["result"]) for person in by_people] == [
         ("correctness", "run-1 ida", {"label": "pass", "score": 1.0, "explanation": "friendly"}),
         ("correctness", "run-1 bo", {"label": "fail", "score": 0.0}),
     ]
-    [of_turn] = [one for one in annotated(tmp_path, "span") if one["annotator_kind"] == "HUMAN"]
+    [of_turn] = [
+        annotation for annotation in annotations_in(tmp_path, "span") if annotation["annotator_kind"] == "HUMAN"
+    ]
     root, _, second, _ = lines(tmp_path / "spans.jsonl")[0]["data"]
     assert (of_turn["name"], of_turn["span_id"]) == ("label", second["context"]["span_id"])
     assert of_turn["result"] == {"label": "unsure"}
     assert by_people[0]["trace_id"] == root["context"]["trace_id"]
     assert by_people[0]["metadata"]["author"] == "ida"
-    for one in (*by_people, of_turn):
-        required, known = keys_of(v1.TraceAnnotationData if "trace_id" in one else v1.SpanAnnotationData)
-        assert required <= set(one) <= known
+    for annotation in (*by_people, of_turn):
+        required, known = keys_of(v1.TraceAnnotationData if "trace_id" in annotation else v1.SpanAnnotationData)
+        assert required <= set(annotation) <= known
 
 
 async def test_a_project_that_is_there_is_not_made_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     there = {f"{PROJECTS}/vivavoce": [(200, {"data": {"name": "vivavoce"}})], PROJECTS: [(500, "UNIQUE")]}
     with Tool(there).server() as server:
         monkeypatch.setenv("PHOENIX_ENDPOINT", server.url)
-        [told] = publish(await new_run(store), "phoenix")
-    assert "1 project already exists" in told
+        [line] = publish(await new_run(store), "phoenix")
+    assert "1 project already exists" in line
     assert not bodies(server, PROJECTS)
 
 
 async def test_the_span_of_the_whole_has_the_conversation(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), tmp_path, "phoenix")
-    root, *turns = (one["attributes"] for one in lines(tmp_path / "spans.jsonl")[0]["data"])
-    said = [*json.loads(root["input.value"]), *json.loads(root["output.value"])]
-    assert [one["content"] for one in said] == ["Hi", "Paris", "Hi", "It is Berlin.", "Hi", "Madrid"]
+    root, *turns = (span["attributes"] for span in lines(tmp_path / "spans.jsonl")[0]["data"])
+    messages = [*json.loads(root["input.value"]), *json.loads(root["output.value"])]
+    assert [message["content"] for message in messages] == ["Hi", "Paris", "Hi", "It is Berlin.", "Hi", "Madrid"]
     assert [root["openinference.span.kind"], *(turn["openinference.span.kind"] for turn in turns)] == [
         "CHAIN",
         *["AGENT"] * 3,
@@ -175,8 +188,8 @@ async def test_the_span_of_the_whole_has_the_conversation(store: Store, tmp_path
 async def test_a_part_of_a_dataset_is_not_uploaded_for_it_would_remove_the_rest(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
     some = GradedRun(store, graded.run.model_copy(update={"options": {"max_samples": 2}}), graded.grading)
-    told = write(some, tmp_path, "phoenix")
-    assert told[-1] == "left out: 2 × example of a dataset, of which the run has only a part"
+    report = write(some, tmp_path, "phoenix")
+    assert report[-1] == "left out: 2 × example of a dataset that the run has only in part"
     assert not (tmp_path / "datasets.jsonl").exists()
 
 
@@ -185,8 +198,8 @@ async def test_it_is_sent_in_order_and_again_without_doubles(store: Store, monke
     monkeypatch.setenv("PHOENIX_API_KEY", "key-of-the-tests-of-phoenix")
     with Tool({UPLOAD: [(429, {}), (500, {}), (200, {})]}).server() as server:
         monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", f"{server.url}/v1/traces")
-        [told] = publish(graded, "phoenix")
-    assert told == (
+        [line] = publish(graded, "phoenix")
+    assert line == (
         f"2 examples, 1 project, 2 traces, 3 span annotations, 2 trace annotations to Phoenix at {server.url}"
     )
     assert {request.headers["Authorization"] for request in server.requests} == {"Bearer key-of-the-tests-of-phoenix"}
@@ -203,8 +216,8 @@ async def test_it_is_sent_in_order_and_again_without_doubles(store: Store, monke
     there = [(400, double), (400, {"detail": json.dumps({**double, "total_received": 2, "total_duplicates": 2})})]
     with Tool({PROJECTS: [(409, {})], SPANS: there}).server() as server:
         monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", server.url)
-        [told] = publish(graded, "phoenix")
-    assert told.startswith(
+        [line] = publish(graded, "phoenix")
+    assert line.startswith(
         "2 examples, 3 span annotations, 2 trace annotations, 1 project already exists, 2 traces already exist"
     )
 

@@ -1,4 +1,4 @@
-"""The tables of trackers: what people said stands beside the score that they judged."""
+"""The tables of trackers: what people said is next to the score that they judged."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ async def test_labels_stand_beside_their_scores_and_in_a_table_of_their_own(stor
         ("a", "correctness", "fail, pass"),
         ("b", "exact", None),
     ]
-    found = [dict(zip(LABEL_COLUMNS, cells, strict=True)) for cells in label_cells(graded)]
-    assert [(one["turn"], one["grader"], one["author"], one["verdict"], one["note"]) for one in found] == [
+    label_rows = [dict(zip(LABEL_COLUMNS, cells, strict=True)) for cells in label_cells(graded)]
+    assert [
+        (label_row["turn"], label_row["grader"], label_row["author"], label_row["verdict"], label_row["note"])
+        for label_row in label_rows
+    ] == [
         (None, "correctness", "ida", "pass", "friendly"),
         (None, "correctness", "bo", "fail", None),
         (2, None, "bo", "unsure", None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.reading import UserSides
 from vivavoce.features.realism.user_side import UserSide, user_side
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -32,30 +32,30 @@ WORDS = (
 )
 
 
-def talk(*said: str, answer: str = "What is the number of your order?") -> list[AnyMessage]:
+def talk(*messages: str, answer: str = "What is the number of your order?") -> list[AnyMessage]:
     """Return a conversation in which the assistant always answers the same."""
-    return [message for one in said for message in (HumanMessage(content=one), AIMessage(content=answer))]
+    return [message for text in messages for message in (HumanMessage(content=text), AIMessage(content=answer))]
 
 
-def side(*said: str, answer: str = "What is the number of your order?") -> UserSide:
+def side(*messages: str, answer: str = "What is the number of your order?") -> UserSide:
     """Return the user's side of such a conversation, which is called by its first message."""
-    found = user_side(said[0], talk(*said, answer=answer))
-    assert found is not None
-    return found
+    user = user_side(messages[0], talk(*messages, answer=answer))
+    assert user is not None
+    return user
 
 
-def users(name: str, number: int, seed: int = 1, words: float = 8.0, turns: Sequence[int] = (1, 2, 3, 4)) -> Spoken:
-    """Return users who write so many words a message, more or less, in English."""
+def users(name: str, number: int, seed: int = 1, words: float = 8.0, turns: Sequence[int] = (1, 2, 3, 4)) -> UserSides:
+    """Return users who write about this many words a message, in English."""
     draw = random.Random(seed)
     sides: list[UserSide] = []
     for place in range(number):
-        said = [_said(draw, words) for _ in range(draw.choice(turns))]
-        found = user_side(f"{name}-{place}", talk(*said))
-        assert found is not None
-        sides.append(found)
-    return Spoken(name, sides)
+        messages = [_write_message(draw, words) for _ in range(draw.choice(turns))]
+        user = user_side(f"{name}-{place}", talk(*messages))
+        assert user is not None
+        sides.append(user)
+    return UserSides(name, sides)
 
 
-def _said(draw: random.Random, words: float) -> str:
+def _write_message(draw: random.Random, words: float) -> str:
     length = max(1, round(draw.gauss(words, words / 4)))
     return f"{draw.choice(('I want', 'please', 'can you', 'hello'))} {' '.join(draw.choices(WORDS, k=length))}"

@@ -45,17 +45,17 @@ def test_the_latest_run_is_compared_and_its_conversations_can_be_shown(viva: Viv
 
 def test_terminal_markdown_and_json_say_the_same(viva: Viva) -> None:
     viva("run", "suite.yaml", "-q")
-    asked = ("realism", "latest", "--against", "logs.jsonl", "--embedder", "none")
-    found = json.loads(viva(*asked, "--json").stdout)
-    printed = viva(*asked, "-n", "99").stdout, viva(*asked, "--markdown").stdout
-    for text in (" ".join(one.split()) for one in printed):
-        assert found["finding"] in text
-        assert f"{found['apart'][0]['right']:.0%} of pairs" in text
-        for one in found["features"]:
-            assert one["name"] in text
-        assert found["least_likely"][0]["name"] in text
-        assert found["kinds"][0]["example"] in text
-        for note in found["notes"]:
+    arguments = ("realism", "latest", "--against", "logs.jsonl", "--embedder", "none")
+    data = json.loads(viva(*arguments, "--json").stdout)
+    printed = viva(*arguments, "-n", "99").stdout, viva(*arguments, "--markdown").stdout
+    for text in (" ".join(line.split()) for line in printed):
+        assert data["finding"] in text
+        assert f"{data['apart'][0]['right']:.0%} of pairs" in text
+        for feature in data["features"]:
+            assert feature["name"] in text
+        assert data["least_likely"][0]["name"] in text
+        assert data["kinds"][0]["example"] in text
+        for note in data["notes"]:
             assert note in text
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from features.realism.talks import side
-from vivavoce.features.realism.features import FEATURES, measured
+from vivavoce.features.realism.features import FEATURES, measure
 from vivavoce.features.realism.user_side import UserSide
 
 OF = {feature.key: feature.of for feature in FEATURES}
@@ -15,7 +15,7 @@ def value(key: str, side: UserSide) -> float | None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said", "expected"),
+    ("key", "messages", "expected"),
     [
         ("messages", ["a b c", "d"], 2),
         ("words", ["one two three", "four"], 2),
@@ -43,8 +43,8 @@ def value(key: str, side: UserSide) -> float | None:
         ("jargon", ["Thank you. ###STOP###", "My lamp"], 0.5),
     ],
 )
-def test_a_feature_is_what_its_definition_says(key: str, said: list[str], expected: float | None) -> None:
-    assert value(key, side(*said)) == (None if expected is None else pytest.approx(expected))
+def test_a_feature_is_what_its_definition_says(key: str, messages: list[str], expected: float | None) -> None:
+    assert value(key, side(*messages)) == (None if expected is None else pytest.approx(expected))
 
 
 def test_a_detail_that_the_assistant_told_is_not_new() -> None:
@@ -52,8 +52,8 @@ def test_a_detail_that_the_assistant_told_is_not_new() -> None:
 
 
 def test_words_taken_from_the_answer_are_counted_and_short_ones_are_not() -> None:
-    taken = side("hello", "the order number is on the parcel", answer="Tell me the order number")
-    assert value("taken_up", taken) == pytest.approx(2 / 3)  # order and number of order, number, parcel
+    user = side("hello", "the order number is on the parcel", answer="Tell me the order number")
+    assert value("taken_up", user) == pytest.approx(2 / 3)  # order and number of order, number, parcel
     assert value("taken_up", side("hello")) is None
 
 
@@ -63,7 +63,7 @@ def test_a_question_left_open_is_one_of_the_assistant_at_the_end() -> None:
 
 
 def test_what_needs_english_words_is_measured_in_english_alone() -> None:
-    rows = measured([side("please help"), side("bitte Hilfe")], [True, False])
+    rows = measure([side("please help"), side("bitte Hilfe")], [True, False])
     needs = np.array([feature.english for feature in FEATURES])
     assert needs.sum() == 10
     assert np.isnan(rows[1][needs]).all()

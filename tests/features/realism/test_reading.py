@@ -37,9 +37,9 @@ def test_what_has_no_user_is_left_out_and_counted(tmp_path: Path) -> None:
         {"id": "b", "messages": [{"role": "assistant", "content": "Anybody there?"}]},
         {"id": "c", "input": "never held"},
     ]
-    found = spoken_in_file(write(tmp_path / "logs.jsonl", rows))
-    assert [side.name for side in found.sides] == ["a"]
-    assert [note.split(": ", 1)[1] for note in found.notes] == [
+    sides = spoken_in_file(write(tmp_path / "logs.jsonl", rows))
+    assert [side.name for side in sides.sides] == ["a"]
+    assert [note.split(": ", 1)[1] for note in sides.notes] == [
         "left out: 1 conversation without words of a user",
         "left out: 1 conversation without recorded messages",
     ]
@@ -47,9 +47,9 @@ def test_what_has_no_user_is_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_other_formats_are_read_and_trials_are_one_sample(tmp_path: Path) -> None:
     talk = {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}
-    found = spoken_in_file(write(tmp_path / "logs.jsonl", [talk]))
-    assert found.sides[0].messages == ("Hi",)
-    assert "is read as" in found.notes[0]
+    sides = spoken_in_file(write(tmp_path / "logs.jsonl", [talk]))
+    assert sides.sides[0].messages == ("Hi",)
+    assert "is read as" in sides.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_a_run_is_read_without_what_ended_with_an_error(tmp_path: Path, monkeypa
     Path("suite.yaml").write_text(SUITE)
     run_suite("suite.yaml")
     with Store.open(".vivavoce/vivavoce.db") as store:
-        found = spoken_in_run(store, "latest")
-    assert [side.name for side in found.sides] == ["a", "a#2"]
-    assert {side.cluster for side in found.sides} == {"a"}
-    assert found.run is not None
-    assert found.notes[0].endswith("left out: 2 conversations that ended with an error")
+        sides = spoken_in_run(store, "latest")
+    assert [side.name for side in sides.sides] == ["a", "a#2"]
+    assert {side.cluster for side in sides.sides} == {"a"}
+    assert sides.run is not None
+    assert sides.notes[0].endswith("left out: 2 conversations that ended with an error")

@@ -15,10 +15,10 @@ def test_each_message_stands_beside_the_answer_before_it() -> None:
         AIMessage(content="Two?"),
         HumanMessage(content="Yes"),
     ]
-    found = user_side("a", messages)
-    assert found is not None
-    assert (found.messages, found.before) == (("Hi", "Yes"), ("Welcome!", "Two?"))
-    assert found.last == ("user", "Yes")
+    user = user_side("a", messages)
+    assert user is not None
+    assert (user.messages, user.before) == (("Hi", "Yes"), ("Welcome!", "Two?"))
+    assert user.last == ("user", "Yes")
 
 
 def test_who_says_nothing_in_words_has_no_side() -> None:
@@ -28,18 +28,18 @@ def test_who_says_nothing_in_words_has_no_side() -> None:
 
 
 def test_the_same_words_are_one_sample_and_a_single_message_is_not() -> None:
-    one, other = (user_side(name, talk("My lamp is broken", "It is 4711")) for name in "ab")
-    assert one is not None
-    assert other is not None
-    assert one.cluster == other.cluster
-    one, other = (user_side(name, talk("Track my order")) for name in "ab")
-    assert one is not None
-    assert other is not None
-    assert (one.cluster, other.cluster) == ("a", "b")
+    first, second = (user_side(name, talk("My lamp is broken", "It is 4711")) for name in "ab")
+    assert first is not None
+    assert second is not None
+    assert first.cluster == second.cluster
+    first, second = (user_side(name, talk("Track my order")) for name in "ab")
+    assert first is not None
+    assert second is not None
+    assert (first.cluster, second.cluster) == ("a", "b")
 
 
 def test_half_of_the_conversations_are_held_back_and_those_of_one_sample_stay_together() -> None:
     one_by_one = [user_side(f"chat-{number}", talk("Track my order")) for number in range(200)]
-    assert 70 < sum(one.held_back for one in one_by_one if one is not None) < 130
+    assert 70 < sum(user.held_back for user in one_by_one if user is not None) < 130
     trials = [user_side(f"a#{trial}", talk(f"Try {trial}"), "a") for trial in range(20)]
-    assert len({one.held_back for one in trials if one is not None}) == 1
+    assert len({trial.held_back for trial in trials if trial is not None}) == 1

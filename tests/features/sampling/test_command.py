@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from command_line import Viva
+from vivavoce.features.sampling.planning import make_plan as planned_from
 from vivavoce.features.sampling.planning import outlook, wrong_share
-from vivavoce.features.sampling.planning import planned as planned_from
 from vivavoce.records.label import Calibration, LabelledVerdict
 from vivavoce.records.score import Usage
 from vivavoce.run.summary import Summary
@@ -41,7 +41,7 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("rows.jsonl").write_text("\n".join(rows))
 
 
-def planned(viva: Viva, *args: str) -> dict[str, Any]:
+def make_plan(viva: Viva, *args: str) -> dict[str, Any]:
     result = viva("plan", "suite.yaml", "--json", *args)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
@@ -57,37 +57,37 @@ def test_without_a_run_the_worst_case_is_said_and_nothing_is_made(viva: Viva) ->
 
 
 def test_an_earlier_run_says_how_trials_vary(viva: Viva) -> None:
-    worst = planned(viva, "--detect", "0.1")
+    worst = make_plan(viva, "--detect", "0.1")
     assert viva("run", "suite.yaml", "--trials", "4").returncode == 0
-    found = planned(viva, "--detect", "0.1")
-    based = found["based_on"]
+    plan = make_plan(viva, "--detect", "0.1")
+    based = plan["based_on"]
     assert (based["grader"], based["of_passes"], based["samples"], based["measured"]) == ("right", True, 40, True)
     # each sample passes three of four trials: p (1 - p) of single trials is 3/16, estimated with n - 1 in place of n
     assert based["within"] == pytest.approx(0.25)
-    assert [one["samples"] for one in found["needs"]] == [one["samples"] for one in worst["needs"]]
+    assert [need["samples"] for need in plan["needs"]] == [need["samples"] for need in worst["needs"]]
     text = viva("plan", "suite.yaml", "--detect", "0.1").stdout
     assert f"as the pass rate of right in run {based['run']} (40 samples) varies from trial to trial" in text
 
 
 def test_a_run_of_one_trial_cannot_say_how_trials_vary(viva: Viva) -> None:
     viva("run", "suite.yaml")
-    found = planned(viva, "--detect", "0.2")
-    assert (found["based_on"]["measured"], found["based_on"]["between"]) == (False, None)
+    plan = make_plan(viva, "--detect", "0.2")
+    assert (plan["based_on"]["measured"], plan["based_on"]["between"]) == (False, None)
     assert "has one trial per sample" in viva("plan", "suite.yaml", "--detect", "0.2").stdout
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "complaint"),
     [
         (["--detect", "2"], "should be less than or equal to 0.99"),
         (["--detect", "0.1", "--run", "other"], "no store at"),
         (["--detect", "0.1", "--grader", "left"], "the suite has no grader 'left'; it has right"),
     ],
 )
-def test_what_cannot_be_planned_is_said(viva: Viva, args: list[str], said: str) -> None:
+def test_what_cannot_be_planned_is_said(viva: Viva, args: list[str], complaint: str) -> None:
     result = viva("plan", "suite.yaml", *args)
     assert result.returncode == 2
-    assert said in result.stderr
+    assert complaint in result.stderr
 
 
 def test_a_run_of_another_suite_is_refused(viva: Viva) -> None:
@@ -101,15 +101,15 @@ def test_a_run_of_another_suite_is_refused(viva: Viva) -> None:
 def test_calls_and_cost_are_those_of_the_earlier_run() -> None:
     used = {"judge": Usage(calls=20, cost=0.5), "tester": Usage(calls=10, cost=0.5)}
     before = Summary(attempts=10, failed_attempts=0, graders=[], usage=used)
-    found = planned_from("suite", (30, 1, 2), None, before, detect=0.2, power=0.8, judged=True, wrong=None)
-    one, *_ = found.needs
-    assert one.samples is not None
-    assert one.conversations is not None
-    assert one.conversations == 2 * one.samples  # two targets
-    assert one.calls == 3 * one.conversations
-    assert one.cost == pytest.approx(0.1 * one.conversations)
-    assert found.labels == 25  # 1.96 squared times a quarter, by 0.2 squared
-    assert "as many labels as without a judge" in list(outlook(found))[-1]
+    plan = planned_from("suite", (30, 1, 2), None, before, detect=0.2, power=0.8, judged=True, wrong=None)
+    need, *_ = plan.needs
+    assert need.samples is not None
+    assert need.conversations is not None
+    assert need.conversations == 2 * need.samples  # two targets
+    assert need.calls == 3 * need.conversations
+    assert need.cost == pytest.approx(0.1 * need.conversations)
+    assert plan.labels == 25  # 1.96 squared times a quarter, by 0.2 squared
+    assert "as many labels as without a judge" in list(outlook(plan))[-1]
 
 
 def test_labels_are_fewer_where_people_agree_with_the_judge() -> None:
@@ -120,6 +120,6 @@ def test_labels_are_fewer_where_people_agree_with_the_judge() -> None:
     wrong = wrong_share([known])
     assert wrong == pytest.approx(2 / 30)
     assert wrong_share([]) is None
-    found = planned_from("suite", (30, 1, 1), None, None, detect=0.1, power=0.8, judged=True, wrong=wrong)
-    assert found.labels == 26
-    assert "people disagree with 7% of its verdicts" in list(outlook(found))[-1]
+    plan = planned_from("suite", (30, 1, 1), None, None, detect=0.1, power=0.8, judged=True, wrong=wrong)
+    assert plan.labels == 26
+    assert "people disagree with 7% of its verdicts" in list(outlook(plan))[-1]

@@ -78,19 +78,19 @@ def server() -> Iterator[LoopbackServer]:
 
 def newest() -> tuple[Summary, GraderSummary]:
     with Store.open(".vivavoce/vivavoce.db") as store:
-        found = Summary.model_validate(store.grading(store.run("latest").id).summary)
-    return found, found.graders[0]
+        summary = Summary.model_validate(store.grading(store.run("latest").id).summary)
+    return summary, summary.graders[0]
 
 
 def test_only_the_drawn_are_paid_for_and_more_of_them_cost_only_the_others(viva: Viva, server: LoopbackServer) -> None:
     done = viva(*FEW, "--judge", f"{server.base_url}#judge", "-q")
     assert done.returncode == 0, done.stderr
     assert len(server.requests) == 20
-    _, found = newest()
-    assert (found.scored, found.population) == (20, 120)
-    assert found.pass_low is not None
-    assert found.pass_high is not None
-    assert found.pass_low < 0.75 < found.pass_high
+    _, data = newest()
+    assert (data.scored, data.population) == (20, 120)
+    assert data.pass_low is not None
+    assert data.pass_high is not None
+    assert data.pass_low < 0.75 < data.pass_high
     assert "of all conversations pass, estimated: 20 of 120 judged" in done.stdout
     assert "for half the width: about 30 more, --sample 50" in " ".join(done.stdout.split())
     more = viva(*FEW[:-3], "50", *FEW[-2:], "--judge", f"{server.base_url}#judge", "-q")
@@ -105,18 +105,18 @@ def test_names_of_groups_that_come_from_the_file_are_harmless(viva: Viva, server
 
 
 def test_what_could_not_be_judged_is_counted_and_no_failure(viva: Viva) -> None:
-    def broken(body: Row) -> Row:
+    def fail(body: Row) -> Row:
         if "Answer 8" in json.dumps(body["messages"]):
             return {"nothing": True}
         return judge(body)
 
-    with LoopbackServer(broken) as server:
+    with LoopbackServer(fail) as server:
         done = viva(*FEW[:-3], "100", *FEW[-2:], "--judge", f"{server.base_url}#judge", "-q")
-    summary, found = newest()
+    summary, data = newest()
     assert done.returncode == 3
-    assert found.errors > 3
-    assert (found.scored + found.errors, summary.error_attempts) == (100, found.errors)
-    assert found.pass_rate == pytest.approx(0.72, abs=0.05)
+    assert data.errors > 3
+    assert (data.scored + data.errors, summary.error_attempts) == (100, data.errors)
+    assert data.pass_rate == pytest.approx(0.72, abs=0.05)
     assert "100 of 120 judged" in done.stdout
 
 
@@ -126,8 +126,8 @@ def test_the_drawn_are_asked_about_in_batches(viva: Viva, monkeypatch: pytest.Mo
         done = viva(*FEW, "--judge", f"{server.base_url}#m", "--batch")
     assert done.returncode == 0, done.stderr
     assert "20 requests" in done.stderr
-    _, found = newest()
-    assert (found.scored, found.population) == (20, 120)
+    _, data = newest()
+    assert (data.scored, data.population) == (20, 120)
 
 
 def test_the_drawn_are_exported(viva: Viva) -> None:
@@ -142,34 +142,34 @@ def test_a_cascade_gives_each_of_the_drawn_its_last_verdict() -> None:
     options = RunOptions(sample=40, sample_by=["metadata.plan"])
     alone, cheap = (run_suite(name, options) for name in ("suite.yaml", "cheap.yaml"))
     assert cheap.summary.graders[0].population == 120
-    one, other = alone.summary.graders[0], cheap.summary.graders[0]
-    assert (one.pass_rate, one.pass_low, one.pass_high) == (other.pass_rate, other.pass_low, other.pass_high)
+    first, second = alone.summary.graders[0], cheap.summary.graders[0]
+    assert (first.pass_rate, first.pass_low, first.pass_high) == (second.pass_rate, second.pass_low, second.pass_high)
     decided = {(outcome.scores["safe"].extra or {}).get("decided_by") for outcome in cheap.outcomes()}
     assert decided == {"first", "then"}
 
 
 @pytest.mark.parametrize("options", [("--by", "metadata.plan"), ("--weight-by", "metadata.size")])
 def test_labels_of_the_drawn_correct_the_rate_of_all(viva: Viva, options: tuple[str, ...]) -> None:
-    run_suite("suite.yaml", RunOptions(sample=60, **named(options)))
+    run_suite("suite.yaml", RunOptions(sample=60, **grade_row(options)))
     done = viva("calibrate", "latest", "--grader", "safe", "--label", "safe")
     assert done.returncode == 0, done.stderr
     assert "(prediction-powered)" in done.stdout
-    shown = viva("show", "latest").stdout
-    assert "by 60 labels of this run (prediction-powered)" in " ".join(shown.split())
-    _, found = newest()
+    output = viva("show", "latest").stdout
+    assert "by 60 labels of this run (prediction-powered)" in " ".join(output.split())
+    _, data = newest()
     with Store.open(".vivavoce/vivavoce.db") as store:
         rate = store.calibrations.of_run(store.run("latest").id)[0]
         likely = {outcome.attempt.key.sample_id: outcome.attempt.drawn for outcome in store.outcomes(rate.grading_id)}
-    uneven = len({one and one.probability for one in likely.values()}) > 1
+    uneven = len({place and place.probability for place in likely.values()}) > 1
     for label in rate.labels:
-        drawn = likely[label.sample_id]
-        assert drawn is not None
-        assert label.drawn == (drawn.probability if uneven else 1.0)
+        probability = likely[label.sample_id]
+        assert probability is not None
+        assert label.drawn == (probability.probability if uneven else 1.0)
     assert uneven is (options[0] == "--weight-by")
-    assert found.pass_rate == pytest.approx(0.75, abs=0.15)
+    assert data.pass_rate == pytest.approx(0.75, abs=0.15)
 
 
-def named(options: tuple[str, ...]) -> Row:
+def grade_row(options: tuple[str, ...]) -> Row:
     name, value = options
     return {"sample_by": [value]} if name == "--by" else {"weight_by": value}
 
@@ -217,8 +217,8 @@ def test_no_number_of_conversations_is_no_sample(viva: Viva, number: str) -> Non
 
 def test_a_sample_as_large_as_the_file_estimates_nothing(viva: Viva) -> None:
     done = viva("judge", "talks.jsonl", "--metrics", "refusal", "--sample", "120", "-q")
-    said = " ".join(done.stderr.split())
-    assert "the file has 120 conversations, so --sample 120 judges all of them and nothing is estimated" in said
+    complaint = " ".join(done.stderr.split())
+    assert "the file has 120 conversations, so --sample 120 judges all of them and nothing is estimated" in complaint
     assert newest()[1].population is None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.features.sampling.sampler import MOST, Sampler, trait_of
+from vivavoce.features.sampling.sampler import MAX_STRATA, Sampler, trait_of
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.sample import Sample
@@ -39,11 +39,11 @@ def sample(number: int, **fields: Any) -> Sample:
 def sampler(
     size: int, by: str = "", weight_by: str | None = None, count: int = 300, **fields: Callable[[int], Any]
 ) -> Sampler:
-    found = Sampler.of(size, [one for one in by.split(",") if one], weight_by, Path())
+    draw = Sampler.of(size, [name for name in by.split(",") if name], weight_by, Path())
     for number in range(count):
         values = {name: value(number) for name, value in fields.items()}
-        found.add(sample(number, **{name: value for name, value in values.items() if value is not None}))
-    return found
+        draw.add(sample(number, **{name: value for name, value in values.items() if value is not None}))
+    return draw
 
 
 def names(sampler: Sampler) -> dict[str, tuple[int, int]]:
@@ -102,38 +102,38 @@ def test_errors_of_tools_are_told_by_their_mark_or_their_beginning(content: str,
 
 
 def test_what_some_lack_is_a_group_of_its_own() -> None:
-    found = sampler(30, "metadata.plan", metadata=lambda n: {"plan": "free"} if n % 4 else {"other": 1})
-    assert names(found) == {"metadata.plan free": (225, 23), "metadata.plan without": (75, 7)}
+    draw = sampler(30, "metadata.plan", metadata=lambda n: {"plan": "free"} if n % 4 else {"other": 1})
+    assert names(draw) == {"metadata.plan free": (225, 23), "metadata.plan without": (75, 7)}
 
 
 def test_tags_and_metrics_tell_apart_too_and_metrics_need_no_threshold() -> None:
-    found = sampler(40, "tag,message_count", tags=lambda n: ["b", "a"] if n % 2 else [])
-    assert "tag a, b, message_count 4" in names(found)
-    assert len(names(found)) == 6
+    draw = sampler(40, "tag,message_count", tags=lambda n: ["b", "a"] if n % 2 else [])
+    assert "tag a, b, message_count 4" in names(draw)
+    assert len(names(draw)) == 6
 
 
 def test_rare_groups_are_one() -> None:
-    found = names(sampler(20, "metadata.who", metadata=lambda n: {"who": "many" if n > 9 else f"w{n}"}))
-    assert found == {"metadata.who many": (290, 18), "other": (10, 2)}
+    strata = names(sampler(20, "metadata.who", metadata=lambda n: {"who": "many" if n > 9 else f"w{n}"}))
+    assert strata == {"metadata.who many": (290, 18), "other": (10, 2)}
     assert names(sampler(20, "metadata.who", metadata=lambda n: {"who": f"w{n}"})) == {"all": (300, 20)}
 
 
 def test_there_are_never_more_groups_than_can_be_drawn_from() -> None:
     many = names(sampler(200, "metadata.who", metadata=lambda n: {"who": f"w{n % 100}"}))
-    assert len(many) == MOST
+    assert len(many) == MAX_STRATA
     assert names(sampler(1, "turns")) == {"all": (300, 1)}
 
 
 def test_a_single_row_of_a_kind_is_counted_with_others_unless_all_are_drawn() -> None:
-    found = names(sampler(299, "metadata.who", metadata=lambda n: {"who": "one" if n == 5 else "rest"}))
-    assert sum(drawn for _, drawn in found.values()) == 299
+    strata = names(sampler(299, "metadata.who", metadata=lambda n: {"who": "one" if n == 5 else "rest"}))
+    assert sum(number for _, number in strata.values()) == 299
 
 
 def test_the_more_it_has_the_likelier_it_is_and_nothing_is_impossible() -> None:
     draw = sampler(30, weight_by="metadata.n", metadata=lambda n: {"n": 9 if n % 10 == 0 else 0}).draw("abc")
     assert draw is not None
-    heavy = {one.probability for place, one in draw.places.items() if place % 10 == 0}
-    light = {one.probability for place, one in draw.places.items() if place % 10}
+    heavy = {drawn_place.probability for place, drawn_place in draw.places.items() if place % 10 == 0}
+    light = {drawn_place.probability for place, drawn_place in draw.places.items() if place % 10}
     assert [*heavy] == pytest.approx([0.775])
     assert [*light] == pytest.approx([0.025])
 
@@ -187,17 +187,17 @@ def log(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def drawn(run: RunResult) -> list[tuple[str, Any]]:
+def sampled_rows(run: RunResult) -> list[tuple[str, Any]]:
     return [(outcome.attempt.key.sample_id, outcome.attempt.drawn) for outcome in run.outcomes()]
 
 
 def test_a_run_holds_what_was_drawn_and_stores_how(log: Path) -> None:
     run = run_suite(log / "suite.yaml", RunOptions(sample=12, sample_by=["turns"]), store=str(log / "kept.db"))
-    assert len(drawn(run)) == 12
-    assert {how.probability for _, how in drawn(run)} == {0.2}
+    assert len(sampled_rows(run)) == 12
+    assert {how.probability for _, how in sampled_rows(run)} == {0.2}
     assert run.run.options["planned"] == 12
     again = run_suite(log / "suite.yaml", RunOptions(sample=12, sample_by=["turns"]), store=str(log / "kept.db"))
-    assert drawn(again) == drawn(run)
+    assert sampled_rows(again) == sampled_rows(run)
 
 
 def test_a_stopped_run_goes_on_with_the_same_conversations(log: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_stopped_run_goes_on_with_the_same_conversations(log: Path) -> None:
     with Store.open(place) as store:
         store.update_run(whole.run.model_copy(update={"status": "interrupted"}))
         resumed = asyncio.run(reopen_run(whole.run.id, store=store).execute())
-    assert drawn(resumed) == drawn(whole)
+    assert sampled_rows(resumed) == sampled_rows(whole)
     assert resumed.summary.grader("said").population == 60
 
 

@@ -14,7 +14,7 @@ from command_line import Viva
 
 JUDGE = ("judge", "talks.jsonl", "--metrics", "refusal", "-q", "--sample", "6")
 ESTIMATE = "of all conversations pass, estimated: 6 of 20 judged"
-DRAWN = "drawn: 6 of 20 conversations"
+SAMPLE_LINE = "drawn: 6 of 20 conversations"
 
 
 def without_sampling(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -33,11 +33,11 @@ def talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_was_drawn_is_shown_with_its_estimates_but_not_how(viva: Viva) -> None:
     assert viva(*JUDGE).returncode == 0
-    assert DRAWN in viva("show", "latest").stdout
+    assert SAMPLE_LINE in viva("show", "latest").stdout
     done = without_sampling("show", "latest")
     assert done.returncode == 0, done.stderr
     assert ESTIMATE in " ".join(done.stdout.split())
-    assert DRAWN not in done.stdout
+    assert SAMPLE_LINE not in done.stdout
 
 
 def test_drawing_is_refused_in_one_line() -> None:

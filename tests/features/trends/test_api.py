@@ -38,13 +38,13 @@ def test_a_trend_comes_as_the_library_has_it(store: Store, url: str) -> None:
 
 
 def test_a_part_is_asked_for_by_its_ends(url: str) -> None:
-    found = get(f"{url}/api/v1/trends?suite=shop&from=shop-001&to=shop-003").json()
-    assert [one["run"] for one in found["points"]] == ["shop-001", "shop-002", "shop-003"]
-    assert (found["earlier"], found["later"]) == ("shop-000", "shop-004")
+    response = get(f"{url}/api/v1/trends?suite=shop&from=shop-001&to=shop-003").json()
+    assert [point["run"] for point in response["points"]] == ["shop-001", "shop-002", "shop-003"]
+    assert (response["earlier"], response["later"]) == ("shop-000", "shop-004")
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "said"),
+    ("query", "status", "complaint"),
     [
         ("suite=shp", 404, "no suite 'shp'; did you mean 'shop'?"),
         ("suite=shop&from=x", 404, "no run 'x' in suite 'shop'"),
@@ -53,9 +53,9 @@ def test_a_part_is_asked_for_by_its_ends(url: str) -> None:
         ("grader=goal", 422, "query.suite"),
     ],
 )
-def test_what_cannot_be_answered_is_said(url: str, query: str, status: int, said: str) -> None:
+def test_what_cannot_be_answered_is_said(url: str, query: str, status: int, complaint: str) -> None:
     answer = get(f"{url}/api/v1/trends?{query}")
-    assert (answer.status, answer.json()["detail"].startswith(said)) == (status, True)
+    assert (answer.status, answer.json()["detail"].startswith(complaint)) == (status, True)
 
 
 def test_the_client_asks_for_the_same(store: Store, url: str) -> None:

@@ -19,22 +19,22 @@ from vivavoce.store.store import Store
 LARGE: dict[str, Any] = {**SPEC, "target": {**SPEC["target"], "model_handles": ["large"]}}
 
 
-def shown(url: str, path: str) -> Elements:
+def open_page(url: str, path: str) -> Elements:
     answer = get(url + path)
     assert answer.status == 200, answer.text
     return Elements(answer.text)
 
 
 def rows(page: Elements) -> list[str]:
-    return [found["href"] for _, found in page.tags if found.get("class", "").split()[:1] == ["row"]]
+    return [attributes["href"] for _, attributes in page.tags if attributes.get("class", "").split()[:1] == ["row"]]
 
 
 def links(page: Elements, name: str, value: str) -> list[str]:
-    return [found["href"] for _, found in page.tags if found.get(name) == value]
+    return [attributes["href"] for _, attributes in page.tags if attributes.get(name) == value]
 
 
-def drawn(page: Elements, name: str) -> int:
-    return sum(found.get("class") == name for _, found in page.tags)
+def count_marks(page: Elements, name: str) -> int:
+    return sum(attributes.get("class") == name for _, attributes in page.tags)
 
 
 def test_a_trend_tells_its_finding_draws_it_and_lists_every_run(empty: Store, url: str) -> None:
@@ -46,7 +46,7 @@ def test_a_trend_tells_its_finding_draws_it_and_lists_every_run(empty: Store, ur
             says("tone", 0.8),
             spec=SPEC if number < 3 else LARGE,
         )
-    page = shown(url, "/trends?suite=shop")
+    page = open_page(url, "/trends?suite=shop")
     finding = "goal fell from 0.90 to 0.70 since run shop-003, when the target changed."
     assert finding in page.text
     assert any(finding in label and "table below" in label for label in page.having("aria-label"))
@@ -54,17 +54,20 @@ def test_a_trend_tells_its_finding_draws_it_and_lists_every_run(empty: Store, ur
     assert "−0.200 −0.271 to −0.129" in page.text
     assert rows(page) == [run_page(f"shop-{number:03}") for number in range(5, -1, -1)]
     assert page.having("data-run") == [f"shop-{number:03}" for number in range(6)]
-    assert drawn(page, "letter") == 1
+    assert count_marks(page, "letter") == 1
     assert "/trends?suite=shop&grader=tone" in page.having("href")
     assert {"/compare?a=shop-002&b=shop-003", "/trends?suite=shop&from=shop-003"} <= set(page.having("href"))
-    assert next(found.get("aria-current") for _, found in page.tags if found.get("href") == "/trends") == "page"
+    assert (
+        next(attributes.get("aria-current") for _, attributes in page.tags if attributes.get("href") == "/trends")
+        == "page"
+    )
 
 
 def test_scores_of_other_rules_are_drawn_apart_and_called_so(empty: Store, url: str) -> None:
     for number in range(4):
         keep(empty, number, says("goal", 0.9), prints=PRINTS | {"goal": "g1" if number < 2 else "g2"})
-    page = shown(url, "/trends?suite=shop")
-    assert drawn(page, "trace") == 2 + 1, "two stretches, and one in the legend"
+    page = open_page(url, "/trends?suite=shop")
+    assert count_marks(page, "trace") == 2 + 1, "two stretches, and one in the legend"
     assert "not comparable" in page.text
     assert "graded differently: not connected" in page.text
 
@@ -72,20 +75,20 @@ def test_scores_of_other_rules_are_drawn_apart_and_called_so(empty: Store, url: 
 def test_pages_lead_to_earlier_and_later_runs_and_back(empty: Store, url: str) -> None:
     for number in range(40):
         keep(empty, number, says("goal", 0.5))
-    first = shown(url, "/trends?suite=shop&limit=15")
+    first = open_page(url, "/trends?suite=shop&limit=15")
     assert rows(first)[-1] == "/runs/shop-025"
     (earlier,) = links(first, "rel", "prev")
-    second = shown(url, earlier)
+    second = open_page(url, earlier)
     assert (rows(second)[0], rows(second)[-1]) == ("/runs/shop-024", "/runs/shop-010")
     (later,) = links(second, "rel", "next")
-    assert rows(shown(url, later)) == rows(first)
-    part = shown(url, "/trends?suite=shop&from=shop-003&to=shop-005")
+    assert rows(open_page(url, later)) == rows(first)
+    part = open_page(url, "/trends?suite=shop&from=shop-003&to=shop-005")
     assert len(rows(part)) == 3
     assert links(first, "rel", "next") == []
 
 
 @pytest.mark.parametrize(
-    ("means", "said"),
+    ("means", "sentence"),
     [
         ([0.8], "One run is too few for a trend."),
         ([0.8, 0.6], "Two runs are too few for a trend."),
@@ -93,21 +96,21 @@ def test_pages_lead_to_earlier_and_later_runs_and_back(empty: Store, url: str) -
     ],
 )
 def test_few_runs_and_broken_runs_have_a_page_that_says_so(
-    empty: Store, url: str, means: list[float | None], said: str
+    empty: Store, url: str, means: list[float | None], sentence: str
 ) -> None:
     for number, mean in enumerate(means):
         keep(empty, number, says("goal", mean))
-    page = shown(url, "/trends?suite=shop")
-    assert said in page.text
+    page = open_page(url, "/trends?suite=shop")
+    assert sentence in page.text
     assert len(rows(page)) == len(means)
-    assert drawn(page, "gap") == (len(means) + 1 if None in means else 0)
+    assert count_marks(page, "gap") == (len(means) + 1 if None in means else 0)
 
 
 def test_runs_that_were_never_graded_have_a_page(empty: Store, url: str) -> None:
     keep(empty, 0, prints={}, status="interrupted")
     keep(empty, 1, prints={}, status="running")
     with empty.claimed("shop-001"):
-        page = shown(url, "/trends?suite=shop")
+        page = open_page(url, "/trends?suite=shop")
     assert "not graded" in page.text
     assert "still running" in page.text
 
@@ -115,15 +118,15 @@ def test_runs_that_were_never_graded_have_a_page(empty: Store, url: str) -> None
 def test_several_targets_can_be_chosen(empty: Store, url: str) -> None:
     for number in range(3):
         keep(empty, number, says("goal", 0.8, target="a"), says("goal", 0.3, target="b"))
-    assert "0.800" in shown(url, "/trends?suite=shop").text
-    assert "0.300" in shown(url, "/trends?suite=shop&target=b").text
+    assert "0.800" in open_page(url, "/trends?suite=shop").text
+    assert "0.300" in open_page(url, "/trends?suite=shop&target=b").text
 
 
 def test_without_a_suite_one_is_chosen_the_newest_first(empty: Store, url: str) -> None:
     for number in range(3):
         keep(empty, number, says("goal", 0.25 * number))
     keep(empty, 9, says("goal", None), suite="a & b")
-    page = shown(url, "/trends")
+    page = open_page(url, "/trends")
     assert rows(page) == ["/trends?suite=a+%26+b", "/trends?suite=shop"]
     assert "0.500 0.45 to 0.55" in page.text
     assert "Mean of the last 3 runs of this suite: 0.00, 0.25, 0.50" in page.having("aria-label")
@@ -133,21 +136,21 @@ def test_without_a_suite_one_is_chosen_the_newest_first(empty: Store, url: str) 
 def test_a_line_in_the_list_of_suites_does_not_join_scores_of_other_rules(empty: Store, url: str) -> None:
     for number in range(5):
         keep(empty, number, says("goal", number / 5), prints={"goal": "g1" if number < 3 else "g2"})
-    assert "Mean of the last 2 runs of this suite: 0.60, 0.80" in shown(url, "/trends").having("aria-label")
+    assert "Mean of the last 2 runs of this suite: 0.60, 0.80" in open_page(url, "/trends").having("aria-label")
 
 
 def test_many_suites_come_in_pages(empty: Store, url: str) -> None:
     for number in range(25):
         keep(empty, number, says("goal", 0.5), suite=f"s{number:02}")
-    first = shown(url, "/trends")
+    first = open_page(url, "/trends")
     (following,) = links(first, "rel", "next")
-    assert [*rows(first), *rows(shown(url, following))] == [
+    assert [*rows(first), *rows(open_page(url, following))] == [
         f"/trends?suite=s{number:02}" for number in range(24, -1, -1)
     ]
 
 
 def test_an_empty_store_says_what_to_do(url: str) -> None:
-    assert "viva run my-suite/suite.yaml" in shown(url, "/trends").text
+    assert "viva run my-suite/suite.yaml" in open_page(url, "/trends").text
 
 
 @pytest.mark.parametrize("query", ["suite=nope", "suite=shop&grader=x", "suite=shop&target=x", "suite=shop&from=x"])
@@ -190,12 +193,12 @@ def test_what_strangers_wrote_stays_a_text(empty: Store, url: str, number: int) 
         assert answer.status == 200, path
         harmless(answer.text)
         assert " ".join(safe(text).split())[:12] in Elements(answer.text).text
-    spelled = quote(text, safe="")
+    address = quote(text, safe="")
     for query in (
-        f"suite={spelled}x",
-        f"suite={spelled}&from={spelled}",
-        f"suite=&after={spelled}",
-        f"limit={spelled}",
+        f"suite={address}x",
+        f"suite={address}&from={address}",
+        f"suite=&after={address}",
+        f"limit={address}",
     ):
         answer = get(f"{url}/trends?{query}")
         assert answer.status in (200, 404, 422)

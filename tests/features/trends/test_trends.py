@@ -22,22 +22,22 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def finding(store: Store, **asked: Any) -> str:
-    return trend(store, "shop", **asked).finding
+def finding(store: Store, **query: Any) -> str:
+    return trend(store, "shop", **query).finding
 
 
 def test_means_come_with_interval_counts_and_gate_the_oldest_first(store: Store) -> None:
     for number, mean in enumerate((0.8, 0.7)):
         reasons = [{"verdict": "pass" if mean > 0.75 else "fail", "code": "threshold", "graders": {"goal": 1.0}}]
         keep(store, number, says("tone", 1.0), says("goal", mean), reasons=reasons)
-    found = trend(store, "shop")
-    assert (found.grader, found.target, found.graders, found.targets) == ("goal", None, ["tone", "goal"], ["bot"])
-    assert [(point.run, point.mean, point.gate, point.failed) for point in found.points] == [
+    result = trend(store, "shop")
+    assert (result.grader, result.target, result.graders, result.targets) == ("goal", None, ["tone", "goal"], ["bot"])
+    assert [(point.run, point.mean, point.gate, point.failed) for point in result.points] == [
         ("shop-000", 0.8, 0.75, False),
         ("shop-001", 0.7, 0.75, True),
     ]
-    assert found.points[1].low == pytest.approx(0.65)
-    assert found.points[1].scored == 10
+    assert result.points[1].low == pytest.approx(0.65)
+    assert result.points[1].scored == 10
 
 
 def test_a_change_of_the_target_is_marked_and_the_line_goes_on(store: Store) -> None:
@@ -97,7 +97,7 @@ def test_runs_that_do_not_tell_their_rules_are_not_joined(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("means", "said"),
+    ("means", "sentence"),
     [
         ([0.8], "goal is 0.80 (0.75 to 0.85) in run shop-000. One run is too few for a trend."),
         (
@@ -113,10 +113,10 @@ def test_runs_that_do_not_tell_their_rules_are_not_joined(store: Store) -> None:
         ([None, None], "None of these 2 runs has a score of goal."),
     ],
 )
-def test_the_finding_says_what_is_known_and_what_is_not(store: Store, means: list[float | None], said: str) -> None:
+def test_the_finding_says_what_is_known_and_what_is_not(store: Store, means: list[float | None], sentence: str) -> None:
     for number, mean in enumerate(means):
         keep(store, number, says("goal", mean))
-    assert finding(store) == said
+    assert finding(store) == sentence
 
 
 def test_a_mean_without_an_interval_decides_nothing(store: Store) -> None:
@@ -137,25 +137,25 @@ def test_of_several_targets_one_is_followed(store: Store) -> None:
     keep(store, 0, says("goal", 0.4, target="old"))
     for number in (1, 2):
         keep(store, number, says("goal", 0.8, target="a"), says("goal", 0.6, target="b"))
-    found = trend(store, "shop")
-    assert (found.target, [point.mean for point in found.points], found.left_out) == ("a", [0.8, 0.8], 1)
+    result = trend(store, "shop")
+    assert (result.target, [point.mean for point in result.points], result.left_out) == ("a", [0.8, 0.8], 1)
     assert [point.mean for point in trend(store, "shop", target="b").points] == [0.6, 0.6]
-    assert found.targets == ["a", "b", "old"]
+    assert result.targets == ["a", "b", "old"]
 
 
 def test_a_suite_with_one_target_at_a_time_is_followed_through_all_of_them(store: Store) -> None:
     for number, name in enumerate(("v1", "v1", "v2")):
         keep(store, number, says("goal", 0.8, target=name))
-    found = trend(store, "shop")
-    assert ([point.target for point in found.points], found.target) == (["v1", "v1", "v2"], None)
-    assert [change.sentence for change in found.points[2].changes] == ["Target changed: v1 → v2"]
+    result = trend(store, "shop")
+    assert ([point.target for point in result.points], result.target) == (["v1", "v1", "v2"], None)
+    assert [change.sentence for change in result.points[2].changes] == ["Target changed: v1 → v2"]
 
 
 def test_runs_from_before_a_grader_was_added_are_left_out(store: Store) -> None:
     keep(store, 0, says("goal", 0.8), prints={"goal": "g1"})
     keep(store, 1, says("goal", 0.8), says("tone", 0.5))
-    found = trend(store, "shop", "tone")
-    assert ([point.run for point in found.points], found.left_out) == (["shop-001"], 1)
+    result = trend(store, "shop", "tone")
+    assert ([point.run for point in result.points], result.left_out) == (["shop-001"], 1)
 
 
 def test_runs_without_a_summary_are_gaps(store: Store) -> None:
@@ -172,29 +172,29 @@ def test_runs_without_a_summary_are_gaps(store: Store) -> None:
 
 def test_runs_of_which_none_was_graded_have_a_trend_too(store: Store) -> None:
     keep(store, 0, prints={}, status="interrupted")
-    found = trend(store, "shop")
-    assert (found.grader, found.finding) == (None, "No run here has a score of any grader.")
+    result = trend(store, "shop")
+    assert (result.grader, result.finding) == (None, "No run here has a score of any grader.")
 
 
 def test_the_run_before_the_window_tells_what_changed_at_its_first(store: Store) -> None:
     keep(store, 0, says("goal", 0.8))
     keep(store, 1, says("goal", 0.7), spec=LARGE)
-    found = trend(store, "shop", limit=1)
-    assert ([point.run for point in found.points], found.earlier, found.left_out) == (["shop-001"], "shop-000", 0)
-    assert [change.kind for change in found.points[0].changes] == ["target"]
+    result = trend(store, "shop", limit=1)
+    assert ([point.run for point in result.points], result.earlier, result.left_out) == (["shop-001"], "shop-000", 0)
+    assert [change.kind for change in result.points[0].changes] == ["target"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [({"grader": "gaol"}, "did you mean 'goal'"), ({"target": "x"}, "no target 'x'")]
+    ("query", "complaint"), [({"grader": "gaol"}, "did you mean 'goal'"), ({"target": "x"}, "no target 'x'")]
 )
-def test_what_no_run_has_is_said(store: Store, asked: dict[str, Any], said: str) -> None:
+def test_what_no_run_has_is_said(store: Store, query: dict[str, Any], complaint: str) -> None:
     keep(store, 0, says("goal", 0.8))
-    with pytest.raises(UsageError, match=said):
-        trend(store, "shop", **asked)
+    with pytest.raises(UsageError, match=complaint):
+        trend(store, "shop", **query)
 
 
 def test_a_part_in_which_no_run_has_the_grader_is_empty(store: Store) -> None:
     keep(store, 0, says("goal", 0.8), says("tone", 0.8))
     keep(store, 1, says("goal", 0.8), prints={"goal": "g1"})
-    found = trend(store, "shop", "tone", limit=1)
-    assert (found.points, found.left_out, found.finding) == ([], 1, "No run here has a score of tone.")
+    result = trend(store, "shop", "tone", limit=1)
+    assert (result.points, result.left_out, result.finding) == ([], 1, "No run here has a score of tone.")

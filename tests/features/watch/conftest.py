@@ -1,4 +1,4 @@
-"""A store, what waits beside it, and who takes what comes in."""
+"""A store, what waits next to it, and who takes what comes in."""
 
 from __future__ import annotations
 

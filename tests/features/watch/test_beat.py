@@ -14,7 +14,7 @@ from vivavoce.features.watch.beat import AlertRules
 from vivavoce.features.watch.receiver import Receiver
 from vivavoce.features.watch.settling import Rules
 from vivavoce.features.watch.spool import Spool
-from vivavoce.features.watch.state import Watched, watched
+from vivavoce.features.watch.state import Watched, read_watch
 from vivavoce.features.watch.suite import watching_metrics, watching_suite
 from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
@@ -42,14 +42,14 @@ def suite(tmp_path: Path) -> Suite:
 
 
 async def judge(
-    receiver: Receiver, spool: Spool, store: Store, suite: Suite, *said: str, how: Watching = ONCE
+    receiver: Receiver, spool: Spool, store: Store, suite: Suite, *replies: str, how: Watching = ONCE
 ) -> Watched:
     """Judge conversations with one answer each, and return what is known of the watch."""
-    spans = [turn(f"c{time.monotonic_ns()}-{at}", 0, answer) for at, answer in enumerate(said)]
+    spans = [turn(f"c{time.monotonic_ns()}-{at}", 0, answer) for at, answer in enumerate(replies)]
     if spans:
         assert (await post(receiver, export(*spans))).status == 200
     await Watch(suite, store, spool, how, lambda _: None).run()
-    return watched(store, suite.spec.name)
+    return read_watch(store, suite.spec.name)
 
 
 async def test_the_gate_is_decided_on_what_was_judged_last_and_keeps_since_when(
@@ -92,34 +92,34 @@ async def test_an_hour_whose_end_was_missed_is_counted_at_the_next_start(
     await judge(receiver, spool, store, suite, "yes")
     row = store.watches.all()[0]
     store.watches.put(row, {hour: {} for hour in store.watches.hours("live", 0, 1e10)})
-    assert watched(store, "live").total.judged == 0
+    assert read_watch(store, "live").total.judged == 0
     assert (await judge(receiver, spool, store, suite)).total.judged == 1
 
 
 async def test_a_watch_tells_while_it_goes_on_and_says_when_it_stops(
     receiver: Receiver, spool: Spool, store: Store, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beat, "EVERY", 0.05)
+    monkeypatch.setattr(beat, "INTERVAL_SECONDS", 0.05)
     watching = Watch(suite, store, spool, Watching(Rules(idle=0.05), RunOptions()), lambda _: None)
     task = asyncio.create_task(watching.run())
     assert (await post(receiver, export(turn("a", 0)))).status == 200
     async with asyncio.timeout(20):
-        while not (store.watches.all() and watched(store).total.judged):  # noqa: ASYNC110
+        while not (store.watches.all() and read_watch(store).total.judged):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-    assert (watched(store).condition, watched(store).note) == ("watching", None)
+    assert (read_watch(store).condition, read_watch(store).note) == ("watching", None)
     watching.stop()
     await asyncio.wait_for(task, 10)
-    assert watched(store).condition == "ended"
+    assert read_watch(store).condition == "ended"
 
 
 async def test_what_a_run_used_of_its_limit_is_told(receiver: Receiver, spool: Spool, store: Store) -> None:
     with LoopbackServer() as server:
         suite = watching_metrics("live", ["safety"], f"{server.url}/v1#judge", None, 1)
         how = replace(ONCE, options=RunOptions(max_calls=2, max_errors="100%", cache=False))
-        found = await judge(receiver, spool, store, suite, *["yes"] * 5, how=how)
-        assert found.state.spending is not None
-        assert found.state.spending.calls == len(server.requests)
-        assert (found.state.spending.max_calls, found.state.spending.max_cost) == (2, None)
-    assert found.state.spending.spent
-    assert found.total.passed_over == 5 - found.total.judged
-    assert (found.state.alert, found.verdict) == (None, None)
+        result = await judge(receiver, spool, store, suite, *["yes"] * 5, how=how)
+        assert result.state.spending is not None
+        assert result.state.spending.calls == len(server.requests)
+        assert (result.state.spending.max_calls, result.state.spending.max_cost) == (2, None)
+    assert result.state.spending.spent
+    assert result.total.passed_over == 5 - result.total.judged
+    assert (result.state.alert, result.verdict) == (None, None)

@@ -106,8 +106,8 @@ def test_how_a_watch_is_doing_is_printed_and_its_gate_is_the_exit_code(viva: Viv
     assert "2 conversations in 48 hours, 2 sampled, 2 judged, 0 with an error" in fails.stdout
     assert "failed: b in production-" in fails.stdout
     assert viva("watch-traces", "--status").returncode == 0
-    found = json.loads(viva("watch-traces", "--check", "--json").stdout)
-    assert (found["verdict"], found["state"]["alert"]["window"]) == ("fail", 7200.0)
+    data = json.loads(viva("watch-traces", "--check", "--json").stdout)
+    assert (data["verdict"], data["state"]["alert"]["window"]) == ("fail", 7200.0)
     assert "no watch 'shop'" in viva("watch-traces", "--check", "--name", "shop").stderr
 
 

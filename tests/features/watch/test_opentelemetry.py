@@ -32,7 +32,7 @@ def _with_words(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[rep
     monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
 
 
-def answered(conversation: str, headers: dict[str, str]) -> bytes:
+def post_request(conversation: str, headers: dict[str, str]) -> bytes:
     """Return what an instrumented server sends of a request with these headers, as its exporter encodes it."""
     memory, tracers = InMemorySpanExporter(), TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(memory))
@@ -56,7 +56,7 @@ async def test_users_are_judged_and_requests_of_a_run_are_told_from_theirs(
     with of_run("nightly-1"):
         ours = marked()
     for conversation, headers in (("a user", {}), ("a test", ours)):
-        assert (await post(receiver, answered(conversation, headers), content_type=PROTOBUF)).status == 200
+        assert (await post(receiver, post_request(conversation, headers), content_type=PROTOBUF)).status == 200
     suite = watching_metrics("production", ["refusal"], None, None, 4)
     await Watch(suite, store, spool, Watching(Rules(), RunOptions(), once=True), list[str]().append).run()
     (run,) = store.runs()

@@ -30,9 +30,12 @@ async def test_requests_of_a_run_say_which_run_it_is(target: Any, store: Store, 
         graders = {"safe": {"kind": "metric", "metric": "safety", "model": f"{judge.url}/v1#judge"}}
         data = {"name": "s", "dataset": "rows.jsonl", "target": target(server.url), "graders": graders}
         result = await suite_run(described_suite(data, tmp_path, "here"), RunOptions(), store=store).execute()
-        (asked,), judged = server.requests, judge.requests
-    headers = {name.lower(): value for name, value in asked.headers.items()}
+        (request,), judged = server.requests, judge.requests
+    headers = {name.lower(): value for name, value in request.headers.items()}
     assert headers["baggage"] == f"vivavoce.run={result.run.id}"
     assert headers["traceparent"].startswith("00-76697661")
     assert judged
-    assert not {name.lower() for one in judged for name in one.headers} & {"baggage", "traceparent"}
+    assert not {name.lower() for request_to_judge in judged for name in request_to_judge.headers} & {
+        "baggage",
+        "traceparent",
+    }

@@ -19,7 +19,7 @@ from vivavoce.conversations.format import Member, Place
 from vivavoce.features.watch import intake
 from vivavoce.features.watch import receiver as receiving
 from vivavoce.features.watch import spool as spooling
-from vivavoce.features.watch.intake import LARGEST, MAX_MEMBERS, PIECE_BYTES, PROTOBUF, Arrival, Refused, Taken
+from vivavoce.features.watch.intake import MAX_BYTES, MAX_MEMBERS, PIECE_BYTES, PROTOBUF, Arrival, Delivery, Refused
 from vivavoce.features.watch.receiver import Receiver
 from vivavoce.features.watch.spool import BATCH_BYTES, Spool
 from vivavoce.server.access import Access
@@ -29,31 +29,31 @@ from vivavoce.store.store import Store
 from .traffic import Json, attribute, export, in_protobuf, post, turn
 
 
-async def kept(spool: Spool) -> int:
+async def count_spans(spool: Spool) -> int:
     return await spool.work(lambda database, _: database.execute("SELECT count(*) FROM span").fetchone()[0])
 
 
 async def test_json_and_protocol_buffers_compressed_or_not_are_kept_before_the_answer(
     receiver: Receiver, spool: Spool
 ) -> None:
-    asked = export(turn("a", 0))
-    assert (await post(receiver, asked)).json() == {}
+    body = export(turn("a", 0))
+    assert (await post(receiver, body)).json() == {}
     packed = gzip.compress(json.dumps(export(turn("a", 1))).encode())
     assert (await post(receiver, packed, content_encoding="gzip")).status == 200
     answer = await post(receiver, in_protobuf(export(turn("b", 0))), content_type=PROTOBUF)
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"", PROTOBUF)
     deflated = zlib.compress(in_protobuf(export(turn("b", 1))))
     assert (await post(receiver, deflated, content_type=PROTOBUF, content_encoding="deflate")).status == 200
-    assert await kept(spool) == 4
+    assert await count_spans(spool) == 4
 
 
 async def test_gzip_of_several_members_is_kept_whole(receiver: Receiver, spool: Spool) -> None:
     body = in_protobuf(export(turn("a", 0))), in_protobuf(export(turn("b", 0)))
     answer = await post(receiver, b"".join(map(gzip.compress, body)), content_type=PROTOBUF, content_encoding="gzip")
-    assert (answer.status, await kept(spool)) == (200, 2)
+    assert (answer.status, await count_spans(spool)) == (200, 2)
     cut = gzip.compress(body[0]) + gzip.compress(body[1])[:-9]
     assert (await post(receiver, cut, content_type=PROTOBUF, content_encoding="gzip")).status == 400
-    bomb = gzip.compress(b" " * (LARGEST // 2 + 1)) * 2
+    bomb = gzip.compress(b" " * (MAX_BYTES // 2 + 1)) * 2
     assert (await post(receiver, bomb, content_encoding="gzip")).status == 413
 
 
@@ -94,7 +94,7 @@ async def test_a_span_that_arrives_twice_is_kept_once(receiver: Receiver, spool:
     for _ in range(2):
         await post(receiver, export(turn("a", 0)))
         await post(receiver, in_protobuf(export(turn("a", 0))), content_type=PROTOBUF)
-    assert await kept(spool) == 1
+    assert await count_spans(spool) == 1
     assert spool.counts["repeated"] == 3
 
 
@@ -103,7 +103,7 @@ async def test_logs_are_kept_and_the_same_log_once(receiver: Receiver, spool: Sp
     body = {"resourceLogs": [{"scopeLogs": [{"logRecords": [log]}]}]}
     for _ in range(2):
         assert (await post(receiver, body, path="/v1/logs")).status == 200
-    assert await kept(spool) == 1
+    assert await count_spans(spool) == 1
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ async def test_what_cannot_be_taken_is_refused_in_plain_words(
 ) -> None:
     answer = await post(receiver, body, **headers)
     assert answer.status == status
-    said = answer.body.decode("utf-8", "replace")
-    assert words in said
+    text = answer.body.decode("utf-8", "replace")
+    assert words in text
     if headers.get("content_type") != PROTOBUF:
         assert set(answer.json()) == {"code", "message"}
 
 
 async def test_a_small_body_that_unpacks_to_a_huge_one_is_refused(receiver: Receiver) -> None:
-    bomb = gzip.compress(b" " * (LARGEST + 2))
+    bomb = gzip.compress(b" " * (MAX_BYTES + 2))
     assert len(bomb) < 100_000
     answer = await post(receiver, bomb, content_encoding="gzip")
     assert answer.status == 413
@@ -148,7 +148,7 @@ async def test_a_small_body_that_unpacks_to_a_huge_one_is_refused(receiver: Rece
 async def test_a_body_that_is_too_large_is_refused_without_being_kept_in_memory(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiving, "LARGEST", 100_000)
+    monkeypatch.setattr(receiving, "MAX_BYTES", 100_000)
     answer = await post(receiver, b" " * 200_000)
     assert (answer.status, answer.headers["connection"]) == (413, "close")
     monkeypatch.setattr(receiving, "MOST_AT_ONCE", 50_000)
@@ -165,10 +165,10 @@ async def test_what_of_a_request_cannot_be_kept_is_told_and_the_rest_is_kept(rec
     assert answer["rejectedSpans"] == "2"
     assert "a span of 9.5 MB is larger than 8 MB" in answer["errorMessage"]
     assert "without the id of its trace" in answer["errorMessage"]
-    assert await kept(spool) == 1
+    assert await count_spans(spool) == 1
     in_bytes = ExportTraceServiceResponse()
-    answered = await post(receiver, in_protobuf(export(turn("d", 0), huge)), content_type=PROTOBUF)
-    in_bytes.ParseFromString(answered.body)
+    response = await post(receiver, in_protobuf(export(turn("d", 0), huge)), content_type=PROTOBUF)
+    in_bytes.ParseFromString(response.body)
     assert in_bytes.partial_success.rejected_spans == 1
 
 
@@ -187,14 +187,14 @@ async def test_where_there_is_no_room_senders_are_told_to_come_again(tmp_path: P
     spool.close()
 
 
-async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[int], list[Taken | BaseException]]:
+async def waiting_at_once(spool: Spool, number: int, size: int) -> tuple[list[int], list[Delivery | BaseException]]:
     """Put requests of this many bytes while the spool is busy; return how many spans were kept as each was read."""
     kept_before: list[int] = []
 
-    def read(name: str) -> Taken:
+    def read(name: str) -> Delivery:
         database = spool._database  # pyright: ignore[reportPrivateUsage]
         kept_before.append(database.execute("SELECT count(*) FROM span").fetchone()[0])
-        return Taken([Arrival(Member(Place(Path("x"), 1), None, name, identity="s"), b"x" * size, is_own=False)])
+        return Delivery([Arrival(Member(Place(Path("x"), 1), None, name, identity="s"), b"x" * size, is_own=False)])
 
     started, go = threading.Event(), threading.Event()
     busy = asyncio.create_task(spool.work(lambda _, __: (started.set(), go.wait())))
@@ -214,14 +214,14 @@ async def test_requests_that_wait_are_read_and_kept_one_after_the_other(spool: S
 async def test_small_requests_that_wait_are_committed_at_once(spool: Spool) -> None:
     kept_before, _ = await waiting_at_once(spool, 3, 10)
     assert kept_before == [0, 0, 0]
-    assert await kept(spool) == 3
+    assert await count_spans(spool) == 3
 
 
 async def test_room_is_looked_for_before_each_request_is_read(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "small.traces", 1_000_000)
     kept_before, answers = await waiting_at_once(spool, 4, 600_000)
     assert len(kept_before) == 2
-    assert [type(answer) for answer in answers] == [Taken, Taken, Refused, Refused]
+    assert [type(answer) for answer in answers] == [Delivery, Delivery, Refused, Refused]
     assert spool.counts["refused: no room"] == 2
     spool.close()
 
@@ -243,7 +243,7 @@ async def test_spans_that_are_larger_as_they_are_kept_are_left_out(
     monkeypatch.setattr(intake, "MAX_KEPT_BYTES", 2000)
     answer = await post(receiver, export(*(turn(f"c{number}", 0) for number in range(5))))
     rejected = int(answer.json()["partialSuccess"]["rejectedSpans"])
-    assert 0 < rejected == 5 - await kept(spool)
+    assert 0 < rejected == 5 - await count_spans(spool)
 
 
 async def test_spans_that_join_bundles_one_by_one_are_not_moved_each_time(receiver: Receiver, spool: Spool) -> None:
@@ -300,8 +300,8 @@ async def test_a_token_is_asked_where_one_is_demanded(spool: Spool, store: Store
     assert "OTEL_EXPORTER_OTLP_HEADERS" in answer.json()["message"]
     assert (await post(receiver, export(turn("a", 0)), authorization="Bearer wrong")).status == 401
     assert (await post(receiver, export(turn("a", 0)), authorization="Bearer secret")).status == 200
-    named = {"authorization": "Bearer secret", "host": "viva:4318"}  # as another container calls it
-    assert (await post(receiver, export(turn("b", 0)), **named)).status == 200
+    headers = {"authorization": "Bearer secret", "host": "viva:4318"}  # as another container calls it
+    assert (await post(receiver, export(turn("b", 0)), **headers)).status == 200
     reader, secret = store.tokens.create("reader", "read")
     assert reader.role == "read"
     assert (await post(receiver, export(turn("a", 0)), authorization=f"Bearer {secret}")).status == 403

@@ -53,32 +53,32 @@ def refusal(name: str = "production") -> Suite:
 
 
 def watch_of(spool: Spool, store: Store, how: Watching = ONCE, suite: Suite | None = None) -> Watch:
-    return Watch(suite or refusal(), store, spool, how, said.append)
+    return Watch(suite or refusal(), store, spool, how, lines.append)
 
 
-said: list[str] = []
+lines: list[str] = []
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    said.clear()
+    lines.clear()
     monkeypatch.setattr(watch, "TICK", 0.05)
 
 
 async def until(store: Store, *samples: str) -> None:
     """Wait until the store has these conversations."""
     async with asyncio.timeout(20):
-        while not set(samples) <= set(judged(store)):  # noqa: ASYNC110
+        while not set(samples) <= set(judged_rows(store)):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
-def judged(store: Store, run: Run | None = None) -> dict[str, list[str]]:
+def judged_rows(store: Store, run: Run | None = None) -> dict[str, list[str]]:
     """Return the texts of every judged conversation by the id of its sample."""
     runs = [run] if run is not None else store.runs()
     return {
         outcome.attempt.key.sample_id: [message.text for message in outcome.attempt.trajectory.messages]
-        for one in runs
-        for outcome in store.outcomes(store.grading(one.id).id)
+        for run in runs
+        for outcome in store.outcomes(store.grading(run.id).id)
     }
 
 
@@ -92,7 +92,7 @@ async def test_turns_in_traces_of_their_own_become_one_conversation_in_the_run_o
     await take(receiver, turn("a", 1), turn("b", 0, "I'm sorry, I can't help with that"))
     await take(receiver, turn("a", 0))
     await watch_of(spool, store).run()
-    assert judged(store) == {
+    assert judged_rows(store) == {
         "a": ["question 0", "yes", "question 1", "yes"],
         "b": ["question 0", "I'm sorry, I can't help with that"],
     }
@@ -110,15 +110,15 @@ async def test_what_is_silent_is_judged_and_what_goes_on_is_waited_for(
     task = asyncio.create_task(watching.run())
     await take(receiver, turn("short", 0))
     turns = 0
-    while "short" not in judged(store):
+    while "short" not in judged_rows(store):
         await take(receiver, turn("long", turns))
         turns += 1
         await asyncio.sleep(0.1)
-    assert "long" not in judged(store)
+    assert "long" not in judged_rows(store)
     await until(store, "long")
     watching.stop()
     await asyncio.wait_for(task, 5)
-    assert len(judged(store)["long"]) == 2 * turns
+    assert len(judged_rows(store)["long"]) == 2 * turns
     assert store.runs()[0].status == "interrupted"
 
 
@@ -133,7 +133,7 @@ async def test_what_never_ends_is_judged_when_it_is_too_old_and_the_rest_by_itse
     await until(store, "endless", "endless~2")
     watching.stop()
     await asyncio.wait_for(task, 5)
-    assert {"endless", "endless~2"} <= set(judged(store))
+    assert {"endless", "endless~2"} <= set(judged_rows(store))
 
 
 async def test_a_conversation_that_goes_on_after_it_was_judged_is_judged_again_as_a_new_version(
@@ -144,10 +144,10 @@ async def test_a_conversation_that_goes_on_after_it_was_judged_is_judged_again_a
     await take(receiver, turn("a", 0))  # sent again
     await take(receiver, {**turn("a", 0), "spanId": "0" * 15 + "1", "attributes": []})  # says nothing new
     await watch_of(spool, store).run()
-    assert set(judged(store)) == {"a"}
+    assert set(judged_rows(store)) == {"a"}
     await take(receiver, turn("a", 1))
     await watch_of(spool, store).run()
-    assert judged(store) == {"a": ["question 0", "yes"], "a~2": ["question 0", "yes", "question 1", "yes"]}
+    assert judged_rows(store) == {"a": ["question 0", "yes"], "a~2": ["question 0", "yes", "question 1", "yes"]}
     assert spool.counts["continued"] == 1
 
 
@@ -162,7 +162,7 @@ async def test_traffic_of_tests_is_kept_apart_unless_it_is_wanted(
     await take(receiver, turn("a", 0), turn("by trace", 0, trace=ours), marked, copied)
     await take(receiver, turn("by resource", 0), **{"vivavoce.run": "nightly-1"})
     await watch_of(spool, store).run()
-    assert set(judged(store)) == {"a"}
+    assert set(judged_rows(store)) == {"a"}
     assert spool.counts["of tests"] == 4
 
 
@@ -171,30 +171,30 @@ async def test_traffic_of_tests_is_judged_where_that_is_asked_for(
 ) -> None:
     await take(receiver, turn("a", 0, trace=b"viva".hex() + "0" * 24))
     await watch_of(spool, store, Watching(Rules(tests=True), RunOptions(), once=True)).run()
-    assert set(judged(store)) == {"a"}
+    assert set(judged_rows(store)) == {"a"}
 
 
 async def test_a_sample_is_decided_by_the_id_alone(receiver: Receiver, spool: Spool, store: Store) -> None:
     ids = [f"c{number}" for number in range(200)]
-    chosen = {one for one in ids if is_sampled(one, 0.1)}
-    assert 8 <= len(chosen) <= 35
-    assert chosen <= {one for one in ids if is_sampled(one, 0.3)}
-    await take(receiver, *(turn(one, 0) for one in ids))
+    sampled_ids = {name for name in ids if is_sampled(name, 0.1)}
+    assert 8 <= len(sampled_ids) <= 35
+    assert sampled_ids <= {name for name in ids if is_sampled(name, 0.3)}
+    await take(receiver, *(turn(name, 0) for name in ids))
     await watch_of(spool, store, replace(ONCE, rules=Rules(share=0.1))).run()
-    assert set(judged(store)) == chosen
-    assert spool.counts["not sampled"] == 200 - len(chosen)
+    assert set(judged_rows(store)) == sampled_ids
+    assert spool.counts["not sampled"] == 200 - len(sampled_ids)
 
 
 async def test_nothing_is_judged_twice_or_forgotten_when_it_is_stopped_in_the_middle(
     receiver: Receiver, spool: Spool, store: Store
 ) -> None:
     ids = [f"c{number}" for number in range(300)]
-    await take(receiver, *(turn(one, 0) for one in ids))
+    await take(receiver, *(turn(name, 0) for name in ids))
     for seconds in (0.3, 0.4, 0.5, 60):
         watching = watch_of(spool, store, Watching(Rules(idle=0.1), RunOptions()))
         task = asyncio.create_task(watching.run())
         for _ in range(int(seconds / 0.02)):
-            if len(judged(store)) == len(ids):
+            if len(judged_rows(store)) == len(ids):
                 break
             await asyncio.sleep(0.02)
         watching.stop()
@@ -215,7 +215,7 @@ async def test_a_budget_ends_judging_until_the_next_period_and_says_so(
         await watch_of(spool, store, Watching(Rules(), options, once=True), suite).run()
         assert server.requests
         assert len(server.requests) <= 2
-    assert any("2 calls is reached" in line and "not judged" in line for line in said)
+    assert any("2 calls is reached" in line and "not judged" in line for line in lines)
     assert spool.counts["passed"] + spool.counts["judged"] == 5
     assert spool.counts["passed"] >= 3
     (run,) = store.runs()
@@ -238,22 +238,22 @@ async def test_while_a_judge_is_down_what_comes_in_waits_for_it(
     await take(receiver, *(turn(f"c{number}", 0) for number in range(40)))
     options = RunOptions(max_errors="100%")
     await watch_of(spool, store, Watching(Rules(), options, once=True), suite).run()
-    assert "the judge does not answer; the remaining conversations wait for the next start" in said
-    assert 5 <= len(judged(store)) < 12
+    assert "the judge does not answer; the remaining conversations wait for the next start" in lines
+    assert 5 <= len(judged_rows(store)) < 12
     watching = watch_of(spool, store, Watching(Rules(idle=0.05), options), suite)
     task = asyncio.create_task(watching.run())
-    while "the judge does not answer; incoming conversations wait until it does" not in said:  # noqa: ASYNC110
+    while "the judge does not answer; incoming conversations wait until it does" not in lines:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     with LoopbackServer(port=port):
         await until(store, *(f"c{number}" for number in range(40)))
         watching.stop()
         await asyncio.wait_for(task, 10)
-    assert "the judge answers again" in said
+    assert "the judge answers again" in lines
     (run,) = store.runs()
     failures = [outcome.scores["safety"].failure for outcome in store.outcomes(store.grading(run.id).id)]
     kinds = Counter(failure.kind for failure in failures if failure is not None)
     assert 10 <= kinds["connection"] < 25
-    assert sum(kinds.values()) == 40  # an echo is no verdict
+    assert sum(kinds.values()) == 40  # an echo is not a verdict
 
 
 async def test_a_run_that_goes_on_has_what_is_left_of_its_budget(
@@ -285,8 +285,8 @@ async def test_other_metrics_begin_another_run_of_the_same_day(receiver: Receive
     other = watching_metrics("production", [{"metric": "response_length", "threshold": 1}], None, None, 4)
     await watch_of(spool, store, ONCE, other).run()
     assert sorted(run.id[-2:] for run in store.runs()) == sorted(["-2", store.runs()[-1].id[-2:]])
-    assert set(judged(store)) == {"a", "b"}
-    assert any("has changed since" in line for line in said)
+    assert set(judged_rows(store)) == {"a", "b"}
+    assert any("has changed since" in line for line in lines)
     assert {run.status for run in store.runs()} == {"finished"}
 
 
@@ -310,7 +310,7 @@ async def test_the_run_of_a_process_that_was_killed_is_finished_where_it_cannot_
     assert first.status == "finished"
     summary = GradedRun(store, first, store.grading(first.id)).summary()
     assert (summary.verdict, summary.attempts) == ("inconclusive", 1)
-    assert set(judged(store)) == {"a", "b"}
+    assert set(judged_rows(store)) == {"a", "b"}
 
 
 async def test_a_run_that_is_not_over_says_how_it_is_graded(receiver: Receiver, spool: Spool, store: Store) -> None:
@@ -351,7 +351,7 @@ async def test_the_run_of_a_period_that_is_over_is_finished_and_the_rest_goes_to
     second, first = store.runs()
     assert (first.id, first.status) == ("production-yesterday", "finished")
     assert second.id.startswith("production-20")
-    assert (set(judged(store, first)), set(judged(store, second))) == ({"a"}, {"b"})
+    assert (set(judged_rows(store, first)), set(judged_rows(store, second))) == ({"a"}, {"b"})
 
 
 async def test_graders_of_a_suite_judge_with_its_gate(
@@ -387,11 +387,11 @@ async def test_spans_that_lie_are_judged_by_what_was_said(receiver: Receiver, sp
     for span in HOSTILE:
         await take(receiver, span)
     await watch_of(spool, store).run()
-    found = judged(store)
-    assert {"a", "b", "c", "d", "i"} <= set(found)
-    assert found.pop("i") == [text for number in range(5) for text in (f"question {number}", "yes")]
-    assert all(texts == ["question 0", "yes"] for texts in found.values())
-    assert any(one.startswith("e?�xxx") and len(one) < 220 for one in found)
+    by_sample = judged_rows(store)
+    assert {"a", "b", "c", "d", "i"} <= set(by_sample)
+    assert by_sample.pop("i") == [text for number in range(5) for text in (f"question {number}", "yes")]
+    assert all(texts == ["question 0", "yes"] for texts in by_sample.values())
+    assert any(line.startswith("e?�xxx") and len(line) < 220 for line in by_sample)
     await watch_of(spool, store).run()
     assert len(store.runs()) == 1
 
@@ -408,9 +408,9 @@ async def test_spans_that_no_reader_was_made_for_do_not_keep_others_waiting(
     monkeypatch.setattr(settling, "span_pieces", lambda: span_pieces()._replace(conversations=read))
     await take(receiver, *(turn(f"c{number}", 0) for number in range(20)))
     await watch_of(spool, store).run()
-    assert set(judged(store)) == {f"c{number}" for number in range(20)} - {"c7"}
+    assert set(judged_rows(store)) == {f"c{number}" for number in range(20)} - {"c7"}
     trace = turn("c7", 0)["traceId"]
-    assert f"trace '{trace}' cannot be read: KeyError: 'unheard of'" in said
+    assert f"trace '{trace}' cannot be read: KeyError: 'unheard of'" in lines
     assert spool.counts["cannot be read"] == 1
     await watch_of(spool, store).run()
     assert spool.counts["cannot be read"] == 1
@@ -449,7 +449,7 @@ async def test_a_disk_that_fails_ends_the_watch_and_what_was_taken_is_judged_by_
             await asyncio.wait_for(watch_of(spool, store, Watching(Rules(), RunOptions())).run(), 10)
     assert len(asyncio.all_tasks()) == 1
     await watch_of(spool, store).run()
-    assert set(judged(store)) == {"a"}
+    assert set(judged_rows(store)) == {"a"}
 
 
 async def test_a_second_watch_of_the_same_name_is_refused(spool: Spool) -> None:
@@ -463,7 +463,7 @@ async def test_what_was_acknowledged_is_there_after_the_file_is_opened_again(tmp
     first.close()
     second = Spool(tmp_path / "x.traces", 10**9)
     await watch_of(second, store).run()
-    assert set(judged(store)) == {"a"}
+    assert set(judged_rows(store)) == {"a"}
     second.close()
 
 
@@ -478,8 +478,8 @@ async def test_two_receivers_of_a_store_say_that_they_do_not_join_turns(store: S
         finally:
             spool.close()
         if name == "ra":
-            assert not [line for line in said if "cannot combine" in line]
-    assert [line.partition(":")[0] for line in said if "cannot combine" in line] == [
+            assert not [line for line in lines if "cannot combine" in line]
+    assert [line.partition(":")[0] for line in lines if "cannot combine" in line] == [
         "conversation 'a' was also judged by the watch 'ra'"
     ]
     states = {row.name: (row.state["split"], row.state["split_with"]) for row in store.watches.all()}
@@ -492,7 +492,7 @@ async def test_a_receiver_is_told_of_another_that_runs(spool: Spool, store: Stor
         state = WatchState(began_at=1.0, ended_at=ended_at).model_dump(mode="json")
         store.watches.put(WatchRow(name, heard_at, state), {})
     await watch_of(spool, store).run()
-    assert [line.partition(":")[0] for line in said] == ["the watch 'runs' also receives traces for this store"]
+    assert [line.partition(":")[0] for line in lines] == ["the watch 'runs' also receives traces for this store"]
 
 
 def chain(size: int) -> list[Json]:
@@ -504,32 +504,32 @@ def chain(size: int) -> list[Json]:
     return [*spans, turn("long", 0, trace="c" * 32, spanId=f"{size:016x}", parentSpanId=f"{size - 1:016x}")]
 
 
-def hanging(bundles: set[int], begun: list[list[int]]) -> Callable[[settling.Begun], settling.Contents]:
+def hanging(bundles: set[int], groups: list[list[int]]) -> Callable[[settling.ReadingPlan], settling.Contents]:
     """Return how bundles are read in a process that is killed over some of them."""
     read = settling.read
 
-    def kill(these: settling.Begun) -> settling.Contents:
-        begun.append([due.bundle for due in these.due])
-        if bundles.intersection(begun[-1]):
+    def kill(these: settling.ReadingPlan) -> settling.Contents:
+        groups.append([due.bundle for due in these.due])
+        if bundles.intersection(groups[-1]):
             raise asyncio.CancelledError
         return read(these)
 
     return kill
 
 
-async def step(spool: Spool, read: Callable[[settling.Begun], settling.Contents]) -> list[str]:
+async def step(spool: Spool, read: Callable[[settling.ReadingPlan], settling.Contents]) -> list[str]:
     """Settle what is complete until nothing is left, or the process is killed."""
-    rules, said = Rules(idle=-1), list[str]()
+    rules, lines = Rules(idle=-1), list[str]()
     while True:
-        begun = await spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
-        said += begun.left_out
-        if not begun.due:
-            return said
+        plan = await spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
+        lines += plan.left_out
+        if not plan.due:
+            return lines
         try:
-            contents = read(begun)
+            contents = read(plan)
         except asyncio.CancelledError:
-            return said
-        finish = partial(settling.finish, rules=rules, begun=begun, contents=contents, now=time.time())
+            return lines
+        finish = partial(settling.finish, rules=rules, plan=plan, contents=contents, now=time.time())
         await spool.work(lambda database, counts, finish=finish: finish(database, counts))
 
 
@@ -537,13 +537,13 @@ async def test_a_bundle_whose_reading_ended_the_process_twice_is_set_aside_and_t
     receiver: Receiver, spool: Spool
 ) -> None:
     await take(receiver, *(turn(name, 0) for name in "abcd"))
-    begun: list[list[int]] = []
-    read = hanging({2}, begun)
+    groups: list[list[int]] = []
+    read = hanging({2}, groups)
     assert await step(spool, read) == []
     assert await step(spool, read) == []
     (why,) = await step(spool, read)
     assert "is skipped: reading it failed 2 times" in why
-    assert [group for group in begun if 2 in group] == [[1, 2, 3, 4], [2]]
+    assert [group for group in groups if 2 in group] == [[1, 2, 3, 4], [2]]
     ids = await spool.work(lambda database, _: [row[0] for row in database.execute("SELECT id FROM talk ORDER BY id")])
     assert ids == ["a", "c", "d"]
     assert spool.counts["cannot be read"] == 1
@@ -557,8 +557,8 @@ async def test_a_long_chain_is_judged_and_what_is_left_out_is_said(
     monkeypatch.setattr(settling, "MOST_SPANS", 50)
     await take(receiver, *reversed(chain(80)))
     await watch_of(spool, store).run()
-    assert set(judged(store)) == {"long"}
-    assert any("30 of 80 spans are left out; a conversation is made of at most 50 spans" in line for line in said)
+    assert set(judged_rows(store)) == {"long"}
+    assert any("30 of 80 spans are left out; a conversation is made of at most 50 spans" in line for line in lines)
 
 
 async def test_bundles_are_read_together_as_far_as_their_spans_go(
@@ -566,18 +566,18 @@ async def test_bundles_are_read_together_as_far_as_their_spans_go(
 ) -> None:
     monkeypatch.setattr(settling, "MOST_SPANS", 2)
     await take(receiver, *(turn(name, 0) for name in "abcde"))
-    begun: list[list[int]] = []
-    await step(spool, hanging(set(), begun))
-    assert begun == [[1, 2], [3, 4], [5]]
+    groups: list[list[int]] = []
+    await step(spool, hanging(set(), groups))
+    assert groups == [[1, 2], [3, 4], [5]]
 
 
 async def test_a_bundle_that_grows_while_it_is_read_is_read_again(receiver: Receiver, spool: Spool) -> None:
     await take(receiver, turn("a", 0))
     rules = Rules(idle=-1)
-    begun = await spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
-    contents = settling.read(begun)
+    plan = await spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
+    contents = settling.read(plan)
     await take(receiver, turn("a", 1))
-    finish = partial(settling.finish, rules=rules, begun=begun, contents=contents, now=time.time())
+    finish = partial(settling.finish, rules=rules, plan=plan, contents=contents, now=time.time())
     await spool.work(lambda database, counts: finish(database, counts))
     assert await spool.work(lambda database, _: handing.waiting(database)) == 0
     await step(spool, settling.read)
@@ -590,10 +590,10 @@ async def test_a_bundle_that_grows_while_it_is_read_is_read_again(receiver: Rece
 async def test_reading_that_does_not_end_holds_up_neither_senders_nor_the_end(
     receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, go = threading.Event(), threading.Event()
+    started, go = threading.Event(), threading.Event()
 
-    def hang(_: settling.Begun) -> settling.Contents:
-        begun.set()
+    def hang(_: settling.ReadingPlan) -> settling.Contents:
+        started.set()
         go.wait()
         raise AssertionError
 
@@ -602,7 +602,7 @@ async def test_reading_that_does_not_end_holds_up_neither_senders_nor_the_end(
     watching = watch_of(spool, store, Watching(Rules(idle=0.01), RunOptions()))
     task = asyncio.create_task(watching.run())
     await take(receiver, turn("a", 0))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(started.wait)
     await take(receiver, turn("b", 0))
     watching.stop()
     await task
@@ -614,18 +614,18 @@ async def test_reading_that_takes_too_long_is_given_up_bundle_by_bundle(
 ) -> None:
     go, read = threading.Event(), settling.read
 
-    def hang(begun: settling.Begun) -> settling.Contents:
-        if any(due.bundle == 1 for due in begun.due):
+    def hang(plan: settling.ReadingPlan) -> settling.Contents:
+        if any(due.bundle == 1 for due in plan.due):
             go.wait()
-        return read(begun)
+        return read(plan)
 
     monkeypatch.setattr(settling, "read", hang)
     monkeypatch.setattr(watch, "READ_SECONDS", 0.1)
     await take(receiver, turn("a", 0), turn("b", 0))
     await watch_of(spool, store).run()
     go.set()
-    assert set(judged(store)) == {"b"}
-    assert any("cannot be read: it takes more than" in line for line in said)
+    assert set(judged_rows(store)) == {"b"}
+    assert any("cannot be read: it takes more than" in line for line in lines)
 
 
 async def test_work_of_the_spool_that_hangs_does_not_keep_the_watch_from_ending(
@@ -636,11 +636,11 @@ async def test_work_of_the_spool_that_hangs_does_not_keep_the_watch_from_ending(
     task = asyncio.create_task(watching.run())
     while not store.watches.all():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
-    begun, go = threading.Event(), threading.Event()
-    busy = asyncio.create_task(spool.work(lambda _, __: (begun.set(), go.wait())))
-    await asyncio.to_thread(begun.wait)
+    started, go = threading.Event(), threading.Event()
+    busy = asyncio.create_task(spool.work(lambda _, __: (started.set(), go.wait())))
+    await asyncio.to_thread(started.wait)
     watching.stop()
     await task
-    assert any("still being read" in line for line in said)
+    assert any("still being read" in line for line in lines)
     go.set()
     await busy

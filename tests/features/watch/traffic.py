@@ -26,14 +26,14 @@ def message(role: str, text: str, **more: Any) -> Json:
 
 def turn(conversation: str, number: int, answer: str = "yes", trace: str = "", **more: Any) -> Json:
     """Return the span of a turn, in a trace of its own, in which the model is given all turns before."""
-    given = [message("user", "question 0")]
+    history = [message("user", "question 0")]
     for at in range(number):
-        given += [message("assistant", answer), message("user", f"question {at + 1}")]
+        history += [message("assistant", answer), message("user", f"question {at + 1}")]
     name = f"{conversation[:40]}/{number}".encode("utf-8", "replace")
     known = {
         "gen_ai.operation.name": "chat",
         "gen_ai.conversation.id": conversation,
-        "gen_ai.input.messages": json.dumps(given),
+        "gen_ai.input.messages": json.dumps(history),
         "gen_ai.output.messages": json.dumps([message("assistant", answer, finish_reason="stop")]),
     }
     return {

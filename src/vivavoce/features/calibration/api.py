@@ -47,15 +47,15 @@ def calibration(
     grader: Annotated[str, Query(description="The grader whose judge is compared with the labels.")],
     width: Width = WIDTH,
     grading: GradingName = None,
-    kept: Annotated[str | None, Query(description="The id of a saved calibration to show.")] = None,
+    saved_id: Annotated[str | None, Query(alias="kept", description="The id of a saved calibration to show.")] = None,
 ) -> Response:
-    """Return how far a judge can be believed by the labels of the run as they are now, or by those of a kept one.
+    """Return how far a judge can be believed by the labels of the run as they are now, or by those of a saved one.
 
-    Without a label the newest kept one of this judge is shown. Nothing is kept by asking.
+    Without a label the newest saved calibration of this judge is shown. Nothing is saved.
     """
-    store, scores = _graded(request, run, grading, grader)
-    found, is_kept = find_calibration(store, scores, grader, user_of(request).name, kept)
-    return answer(calibration_report(store, scores, found, width=width, kept=is_kept))
+    store, scores = _load_grading(request, run, grading, grader)
+    judge_calibration, is_saved = find_calibration(store, scores, grader, user_of(request).name, saved_id)
+    return answer(calibration_report(store, scores, judge_calibration, width=width, is_saved=is_saved))
 
 
 @router.get("/runs/{run}/calibrations", response_model=list[Calibration])
@@ -75,15 +75,15 @@ def calibrations(
 @router.post("/runs/{run}/calibrations", response_model=CalibrationReport, status_code=201)
 def keep(request: Request, run: RunName, body: JudgeToCalibrate) -> Response:
     """Keep the labels of the run as they are now, to correct the rates of the judge, and return what they show."""
-    store, scores = _graded(request, run, body.grading, body.grader)
-    found = from_people(store, scores, body.grader, user_of(request).name)
-    if not found.drawn:
+    store, scores = _load_grading(request, run, body.grading, body.grader)
+    judge_calibration = from_people(store, scores, body.grader, user_of(request).name)
+    if not judge_calibration.drawn:
         raise UsageError("nothing to save: no label is of a randomly sampled conversation")
-    store.calibrations.add(found)
-    return answer(calibration_report(store, scores, found, width=body.width, kept=True), 201)
+    store.calibrations.add(judge_calibration)
+    return answer(calibration_report(store, scores, judge_calibration, width=body.width, is_saved=True), 201)
 
 
-def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
+def _load_grading(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
     store = store_of(request)
     scores = store.grading(store.run(run).id, grading)
     require_grader(grader, scores)

@@ -62,7 +62,7 @@ def from_people(store: Store, grading: Grading, grader: str, author: str) -> Cal
 
 
 def find_calibration(
-    store: Store, grading: Grading, grader: str, author: str, kept: str | None = None
+    store: Store, grading: Grading, grader: str, author: str, saved_id: str | None = None
 ) -> tuple[Calibration, bool]:
     """Return the calibration of a grader to look at, and whether it is a kept one.
 
@@ -72,28 +72,28 @@ def find_calibration(
     Raises:
         NotFound: there is no such grader, or no calibration `kept` of it.
     """
-    if kept is None:
-        found = from_people(store, grading, grader, author)
-        if found.labels:
-            return found, False
+    if saved_id is None:
+        current = from_people(store, grading, grader, author)
+        if current.labels:
+            return current, False
         mine = grading.fingerprints[grader]
         same = [
             calibration
             for calibration in store.calibrations.of_run(grading.run_id, grader)
             if calibration.fingerprint == mine
         ]
-        return (same[0], True) if same else (found, False)
-    for one in store.calibrations.of_run(grading.run_id, grader):
-        if one.id == kept:
-            return one, True
-    raise NotFound("calibration", kept, within=f"run {grading.run_id}")
+        return (same[0], True) if same else (current, False)
+    for saved in store.calibrations.of_run(grading.run_id, grader):
+        if saved.id == saved_id:
+            return saved, True
+    raise NotFound("calibration", saved_id, within=f"run {grading.run_id}")
 
 
 def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_random: bool) -> Calibration:
     """Return the labels of a file next to the verdicts of a grader.
 
-    `at_random` says that its conversations were drawn at random; otherwise only those count as drawn of which the file
-    says so, or all where every conversation has a label.
+    `at_random` says that its conversations were drawn at random; otherwise a conversation counts as drawn if the
+    file says so, or all where every conversation has a label.
 
     Raises:
         UsageError: a line is not a label, or of a conversation that the run does not have. NotFound: no such grader.
@@ -102,10 +102,10 @@ def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_ran
         raise UsageError(Problem("labels are read from JSON Lines: viva labels export > labels.jsonl", path))
     places, pairs = _Places.of(graded, grader), list[Paired]()
     for number, row in read_rows(path):
-        one = _line(row, path, number)
-        if one.turn is None and one.grader in ("", grader):
+        label = _line(row, path, number)
+        if label.turn is None and label.grader in ("", grader):
             try:
-                pairs.append(places.paired(one, grader, at_random=at_random))
+                pairs.append(places.pair(label, grader, at_random=at_random))
             except ValueError as error:
                 raise UsageError(Problem(str(error), path, number)) from None
     if not pairs:
@@ -122,12 +122,12 @@ def from_dataset(
     """Return a label of the rows of the dataset next to the verdicts of a grader; `at_random` as in `from_file`.
 
     Raises:
-        UsageError: no row has the label, or it is no yes or no and `good_from` is missing. NotFound: no such grader.
+        UsageError: no row has the label, or it is not a yes or no and `good_from` is missing. NotFound: no such grader.
     """
-    (found,) = rated(graded.outcomes(), [grader], label)
-    truth, drawn = Truth(unscored=found.skipped + found.errors.total()), 1.0 if at_random else None
+    (rated_cases,) = rated(graded.outcomes(), [grader], label)
+    truth, probability = Truth(unscored=rated_cases.skipped + rated_cases.errors.total()), 1.0 if at_random else None
     numbers = 0
-    for case in found.cases:
+    for case in rated_cases.cases:
         good = case.ratings.good(good_from)
         numbers += not case.ratings.boolean and good_from is None
         if good is None or case.passed is None:
@@ -140,7 +140,7 @@ def from_dataset(
             passed=case.passed,
             score=case.order[0],
             confidence=case.confidence,
-            drawn=drawn,
+            drawn=probability,
             blind=True,
         )
         truth.labels.append(verdict)
@@ -188,23 +188,23 @@ class _Places:
         keys: dict[tuple[str, int], list[AttemptKey]] = {}
         for key in sorted(graded.store.done(graded.run.id)):
             keys.setdefault((key.sample_id, key.trial), []).append(key)
-        found = graded.store.calibrations.verdicts(graded.grading, grader)
-        return cls(graded.run.id, keys, {_key(one): one for one in found})
+        verdicts = graded.store.calibrations.verdicts(graded.grading, grader)
+        return cls(graded.run.id, keys, {_key(verdict): verdict for verdict in verdicts})
 
-    def paired(self, one: FileLabel, grader: str, *, at_random: bool) -> Paired:
+    def pair(self, file_label: FileLabel, grader: str, *, at_random: bool) -> Paired:
         """Return a label of a file with its score.
 
         Raises:
             ValueError: it is of no conversation of the run, or of several.
         """
-        key = self._labelled_key(one)
+        key = self._labelled_key(file_label)
         label = Label(
             **key._asdict(),
             grader=grader,
-            author=one.author,
-            verdict=one.verdict,
-            blind=one.blind,
-            drawn=one.drawn or (1.0 if at_random else None),
+            author=file_label.author,
+            verdict=file_label.verdict,
+            blind=file_label.blind,
+            drawn=file_label.drawn or (1.0 if at_random else None),
             created_at=0.0,
         )
         score = self.verdicts.get(key)
@@ -213,13 +213,13 @@ class _Places:
         return Paired(label, "scored", score.score, score.passed, score.confidence)
 
     def _labelled_key(self, label: FileLabel) -> AttemptKey:
-        held = self.keys.get((label.sample_id, label.trial), ())
-        named = [key for key in held if label.target in (None, key.target)]
-        if len(named) == 1:
-            return named[0]
+        attempts = self.keys.get((label.sample_id, label.trial), ())
+        matching = [key for key in attempts if label.target in (None, key.target)]
+        if len(matching) == 1:
+            return matching[0]
         name = conversation_label(label.sample_id, label.trial)
-        if named:
-            raise ValueError(f"{name} has several targets; name one of {', '.join(key.target for key in named)}")
+        if matching:
+            raise ValueError(f"{name} has several targets; name one of {', '.join(key.target for key in matching)}")
         raise ValueError(f"run {self.run_id} has no conversation {name}")
 
 
@@ -326,7 +326,7 @@ class CalibrationReport(BaseModel):
     notes: list[str]
 
 
-FEWEST = 10
+MIN_LABELS = 10
 """Labels that a slice has at least to be shown."""
 WIDTH = 0.1
 """The width of an interval that is asked for unless another one is."""
@@ -335,13 +335,13 @@ _Z2 = 1.959963984540054**2
 
 
 def calibration_report(
-    store: Store, grading: Grading, calibration: Calibration, *, width: float = WIDTH, kept: bool = False
+    store: Store, grading: Grading, calibration: Calibration, *, width: float = WIDTH, is_saved: bool = False
 ) -> CalibrationReport:
     """Return what a calibration shows of the judge of a grading, which is one of the run with the labels."""
-    drawn = calibration.drawn
+    drawn_labels = calibration.drawn
     cells = {(good, passed): 0 for good in (True, False) for passed in (True, False)}
-    for one in drawn:
-        cells[one.good, one.passed] += 1
+    for label in drawn_labels:
+        cells[label.good, label.passed] += 1
     verdicts = _verdicts(store, grading, calibration.grader)
     rates = [
         TargetRate(target=target, rate=rate)
@@ -354,10 +354,10 @@ def calibration_report(
         fingerprint=calibration.fingerprint,
         source=calibration.source,
         created_at=calibration.created_at,
-        kept=kept,
+        kept=is_saved,
         labels=len(calibration.labels),
-        drawn=len(drawn),
-        not_blind=sum(not one.blind for one in drawn),
+        drawn=len(drawn_labels),
+        not_blind=sum(not label.blind for label in drawn_labels),
         unsure=calibration.unsure,
         split=calibration.split,
         unscored=calibration.unscored,
@@ -365,12 +365,12 @@ def calibration_report(
         too_strict=cells[True, False],
         too_lenient=cells[False, True],
         both_fail=cells[False, False],
-        figures=figures_of(drawn),
-        bins=list(_bins(drawn)),
-        slices=list(_slices(drawn, store.details.tags(calibration.run_id) if drawn else {})),
+        figures=figures_of(drawn_labels),
+        bins=list(_bins(drawn_labels)),
+        slices=list(_slices(drawn_labels, store.details.tags(calibration.run_id) if drawn_labels else {})),
         people=calibration.people,
         rates=rates,
-        needed=needed(rates, len(drawn), sum(map(len, verdicts.values())) - len(drawn), width),
+        needed=estimate_labels(rates, len(drawn_labels), sum(map(len, verdicts.values())) - len(drawn_labels), width),
         notes=list(_notes(calibration, cells, rates)),
     )
 
@@ -385,8 +385,8 @@ def figures_of(labels: Sequence[LabelledVerdict]) -> list[Figure]:
         return []
     good, passed = [label.good for label in labels], [label.passed for label in labels]
     clusters, weights = [label.sample_id for label in labels], _weights(labels)
-    table = table_of([float(one) for one in good], [float(one) for one in passed], clusters, weights)
-    right = [float(one is other) for one, other in zip(good, passed, strict=True)]
+    table = table_of([float(flag) for flag in good], [float(flag) for flag in passed], clusters, weights)
+    right = [float(is_good is has_passed) for is_good, has_passed in zip(good, passed, strict=True)]
     whole = table_of([1.0] * len(labels), right, clusters, weights)
     figures = [
         _share("sensitivity", table.tp, table.fn, sum(good)),
@@ -398,7 +398,7 @@ def figures_of(labels: Sequence[LabelledVerdict]) -> list[Figure]:
     return [*figures, *_brier(labels)]
 
 
-def needed(rates: Sequence[TargetRate], labels: int, unlabelled: int, width: float) -> LabelsNeeded:
+def estimate_labels(rates: Sequence[TargetRate], labels: int, unlabelled: int, width: float) -> LabelsNeeded:
     """Return how many more labels make the widest interval of the rates as narrow as `width`, about.
 
     The width goes with one over the square root of the labels. Without an interval the variance is taken to be that
@@ -416,10 +416,10 @@ def needed(rates: Sequence[TargetRate], labels: int, unlabelled: int, width: flo
 
 def _verdicts(store: Store, grading: Grading, grader: str) -> dict[str, list[KeyedVerdict]]:
     """Return the verdicts of a grader by target."""
-    found: dict[str, list[KeyedVerdict]] = {}
+    by_target: dict[str, list[KeyedVerdict]] = {}
     for verdict in store.calibrations.verdicts(grading, grader):
-        found.setdefault(verdict.target, []).append(verdict)
-    return found
+        by_target.setdefault(verdict.target, []).append(verdict)
+    return by_target
 
 
 def _weights(labels: Sequence[LabelledVerdict]) -> list[float]:
@@ -456,11 +456,11 @@ def _order(verdict: LabelledVerdict) -> tuple[float, float]:
 
 def _brier(labels: Sequence[LabelledVerdict]) -> Iterator[Figure]:
     sure = [(label, label.confidence) for label in labels if label.confidence is not None]
-    errors = [(confidence - float(one.good is one.passed)) ** 2 for one, confidence in sure]
-    mine = [one for one, _ in sure]
-    found = mean_interval(errors, [one.sample_id for one in mine], weights=_weights(mine))
-    if found is not None:
-        yield Figure(name="brier", n=found.n, value=found.mean, low=found.low, high=found.high)
+    errors = [(confidence - float(label.good is label.passed)) ** 2 for label, confidence in sure]
+    mine = [label for label, _ in sure]
+    estimate = mean_interval(errors, [label.sample_id for label in mine], weights=_weights(mine))
+    if estimate is not None:
+        yield Figure(name="brier", n=estimate.n, value=estimate.mean, low=estimate.low, high=estimate.high)
 
 
 def _bins(labels: Sequence[LabelledVerdict]) -> Iterator[Bin]:
@@ -473,14 +473,16 @@ def _bins(labels: Sequence[LabelledVerdict]) -> Iterator[Bin]:
         ]
         if not mine:
             continue
-        inside = [one for one, _ in mine]
+        inside = [label for label, _ in mine]
         weights = _weights(inside)
-        right = [float(one.good is one.passed) for one in inside]
-        table = table_of([1.0] * len(inside), right, [one.sample_id for one in inside], weights)
+        right = [float(label.good is label.passed) for label in inside]
+        table = table_of([1.0] * len(inside), right, [label.sample_id for label in inside], weights)
         n = table.tp + table.fn
         low, high = wilson(table.tp, n)
-        said = float(np.average([confidence for _, confidence in mine], weights=weights))
-        yield Bin(low_end=start, high_end=end, n=len(inside), said=said, right=table.tp / n, low=low, high=high)
+        mean_confidence = float(np.average([confidence for _, confidence in mine], weights=weights))
+        yield Bin(
+            low_end=start, high_end=end, n=len(inside), said=mean_confidence, right=table.tp / n, low=low, high=high
+        )
 
 
 def _slices(labels: Sequence[LabelledVerdict], tags: Mapping[str, frozenset[str]]) -> Iterator[Slice]:
@@ -492,9 +494,9 @@ def _slices(labels: Sequence[LabelledVerdict], tags: Mapping[str, frozenset[str]
 
 
 def _slice(kind: Literal["tag", "target"], name: str, labels: Sequence[LabelledVerdict], every: int) -> Iterator[Slice]:
-    if FEWEST <= len(labels) < every:
-        kept = [figure for figure in figures_of(labels) if figure.name in ("sensitivity", "specificity", "kappa")]
-        yield Slice(kind=kind, name=name, labels=len(labels), figures=kept)
+    if MIN_LABELS <= len(labels) < every:
+        figures = [figure for figure in figures_of(labels) if figure.name in ("sensitivity", "specificity", "kappa")]
+        yield Slice(kind=kind, name=name, labels=len(labels), figures=figures)
 
 
 def _notes(
@@ -503,7 +505,7 @@ def _notes(
     yield from _left_out(calibration)
     if calibration.drawn:
         yield from _one_sided(cells)
-    if 0 < len(calibration.drawn) < FEWEST:
+    if 0 < len(calibration.drawn) < MIN_LABELS:
         verb = "shows" if len(calibration.drawn) == 1 else "show"
         yield f"{count(len(calibration.drawn), 'label')} {verb} only large differences: see the intervals"
     for rate in rates:
@@ -514,10 +516,10 @@ def _notes(
 
 def _left_out(calibration: Calibration) -> Iterator[str]:
     """Yield what no figure has, and what people saw."""
-    if chosen := len(calibration.labels) - len(calibration.drawn):
-        yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
-    if shown := sum(not one.blind for one in calibration.drawn):
-        yield f"{count(shown, 'drawn label')} made while the judge's answer was visible, which biases labels"
+    if not_random := len(calibration.labels) - len(calibration.drawn):
+        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not in any figure"
+    if visible := sum(not label.blind for label in calibration.drawn):
+        yield f"{count(visible, 'drawn label')} made while the judge's answer was visible, which biases labels"
     if calibration.split:
         left = f"{count(calibration.split, 'conversation')} on which people are evenly split: not in any figure"
         yield f"{left}, so the figures are about easier conversations: let a third person label these"

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.features.calibration.calibration import FEWEST, Figure, figures_of
+from vivavoce.features.calibration.calibration import MIN_LABELS, Figure, figures_of
 from vivavoce.features.calibration.thresholds import Choice, Floats, Labelled, Thresholds, choose_thresholds
 from vivavoce.metrics.composition import how_good, may_decide
 from vivavoce.records.label import Calibration, LabelledVerdict
@@ -41,16 +41,16 @@ def cascade_line(
         return None
     judge = cheap.get("model") or next((score.settings["model"] for score in scores if "model" in score.settings), None)
     if _without(cheap, _OWN) == _without(dear, _OWN) and judge is not None:
-        asked: dict[str, Any] = {"model": judge}
+        cheap_keys: dict[str, Any] = {"model": judge}
     elif (name := cheap.get("metric") or cheap.get("function")) and cheap.keys() <= _METRIC:
-        asked = {"metric": name}
-        asked |= {"config": cheap["config"]} if cheap.get("config") else {}
-        asked |= {"model": judge} if judge is not None else {}
+        cheap_keys = {"metric": name}
+        cheap_keys |= {"config": cheap["config"]} if cheap.get("config") else {}
+        cheap_keys |= {"model": judge} if judge is not None else {}
     else:
         return None
     fails, passes = thresholds.fails_below, thresholds.passes_from
     limits = {"fails_below": fails, "passes_from": passes}
-    keys = {**asked, **{key: value for key, value in limits.items() if value is not None}}
+    keys = {**cheap_keys, **{key: value for key, value in limits.items() if value is not None}}
     return (
         "cascade: {" + ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items()) + "}"
     )
@@ -144,18 +144,18 @@ def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most
         raise UsageError(f"{first} and {then} are the same judge; a cascade needs two different judges")
     both = list(_both(graded, first, calibration))
     prices = _prices(both)
-    cases = _labelled(both, prices)
-    choosing = np.array([_chooses(one.label.sample_id) for one in both], dtype=np.bool_)
+    cases = _build_cases(both, prices)
+    choosing = np.array([_chooses(pair.label.sample_id) for pair in both], dtype=np.bool_)
     half, other = cases.part(choosing), cases.part(~choosing)
     why = _hopeless(both, half, other, first, then)
     choice = None if why else choose_thresholds(half, most)
     if why is None and choice is None:
         why = _none(half, first, then, most)
-    reported = [one for one, chooses in zip(both, choosing, strict=True) if not chooses]
+    reported = [pair for pair, chooses in zip(both, choosing, strict=True) if not chooses]
     rows = list(_rows(reported, other, choice, prices.unit))
     line = None
     if choice is not None:
-        scores = [one.first for one in both]
+        scores = [pair.first for pair in both]
         line = cascade_line(graded.grading.spec, first, then, scores, choice.thresholds)
     return CascadeReport(
         run=graded.run.id,
@@ -167,7 +167,7 @@ def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most
         unit=prices.unit,
         fails_below=choice and choice.thresholds.fails_below,
         passes_from=choice and choice.thresholds.passes_from,
-        held=_held(rows),
+        held=_holds(rows),
         why=why,
         line=line,
         rows=rows,
@@ -176,7 +176,7 @@ def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most
 
 
 def _both(graded: GradedRun, first: str, calibration: Calibration) -> Iterator[_Both]:
-    labels = {one.key: one for one in calibration.drawn}
+    labels = {label.key: label for label in calibration.drawn}
     for outcome in graded.outcomes() if labels else ():
         label = labels.get(AttemptKey(*outcome.attempt.key))
         scores = outcome.scores
@@ -189,23 +189,23 @@ def _chooses(sample_id: str) -> bool:
     return blake2b(sample_id.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] % 2 == 0
 
 
-def _labelled(both: Sequence[_Both], prices: _Prices) -> Labelled:
-    goods = [how_good(one.first) for one in both]
+def _build_cases(both: Sequence[_Both], prices: _Prices) -> Labelled:
+    goods = [how_good(pair.first) for pair in both]
     known = list(zip(both, goods, strict=True))
 
     def side(passes: bool, never: float) -> Floats:
-        found = [never if g is None or not may_decide(one.first, passes=passes) else g for one, g in known]
-        return np.array(found, dtype=np.float64)
+        bounds = [never if g is None or not may_decide(pair.first, passes=passes) else g for pair, g in known]
+        return np.array(bounds, dtype=np.float64)
 
     return Labelled(
-        good=np.array([one.label.good for one in both], dtype=np.bool_),
+        good=np.array([pair.label.good for pair in both], dtype=np.bool_),
         low=side(passes=False, never=np.inf),
         high=side(passes=True, never=-np.inf),
-        then=np.array([one.label.passed for one in both], dtype=np.bool_),
+        then=np.array([pair.label.passed for pair in both], dtype=np.bool_),
         first_cost=np.array(prices.first, dtype=np.float64),
         then_cost=np.array(prices.then, dtype=np.float64),
-        samples=[one.label.sample_id for one in both],
-        weights=np.array([1 / (one.label.drawn or 1.0) for one in both], dtype=np.float64),
+        samples=[pair.label.sample_id for pair in both],
+        weights=np.array([1 / (pair.label.drawn or 1.0) for pair in both], dtype=np.float64),
     )
 
 
@@ -214,7 +214,7 @@ def _prices(both: Sequence[_Both]) -> _Prices:
 
     Tokens of two models have different prices, and are not added up.
     """
-    firsts, thens = [one.first for one in both], [one.then for one in both]
+    firsts, thens = [pair.first for pair in both], [pair.then for pair in both]
     cheap, dear = _spent(firsts, "cost"), _spent(thens, "cost")
     if cheap is not None and dear is not None and sum(dear) > 0:
         return _Prices("cost", cheap, dear)
@@ -230,11 +230,11 @@ def _spent(scores: Sequence[Score], unit: Unit) -> list[float] | None:
     if not _asks(scores):
         return [0.0] * len(scores)
     used = [score.usage if score.usage is not None and score.usage.calls else None for score in scores]
-    known = [_amount(one, unit) for one in used if one is not None]
+    known = [_amount(usage, unit) for usage in used if usage is not None]
     if not known or None in known:
         return None
-    mean = sum(one for one in known if one is not None) / len(known)
-    return [mean if one is None else _amount(one, unit) or 0.0 for one in used]
+    mean = sum(amount for amount in known if amount is not None) / len(known)
+    return [mean if usage is None else _amount(usage, unit) or 0.0 for usage in used]
 
 
 def _asks(scores: Sequence[Score]) -> bool:
@@ -249,29 +249,29 @@ def _amount(used: Usage, unit: Unit) -> float | None:
 def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str, then: str) -> str | None:
     """Return why nothing can be chosen, whatever the thresholds."""
     if not both:
-        drawn = f"there is no label of a randomly sampled conversation with scores of both {first} and {then}"
-        return f"{drawn}; --label and --labels name labels, --random says that they are a random sample"
+        problem = f"there is no label of a randomly sampled conversation with scores of both {first} and {then}"
+        return f"{problem}; --label and --labels name labels, --random says that they are a random sample"
     fewest = min(len(half.good), len(other.good))
-    if fewest < FEWEST:
+    if fewest < MIN_LABELS:
         parts = f"{len(half.good)} to choose thresholds and {len(other.good)} to report"
-        return f"too few labels, {len(both):,}: {parts}, and each half needs {FEWEST}"
+        return f"too few labels, {len(both):,}: {parts}, and each half needs {MIN_LABELS}"
     if len(set(half.good.tolist())) == 1:
-        said = "pass" if half.good[0] else "fail"
+        verdict = "pass" if half.good[0] else "fail"
         return (
-            f"people {said} every conversation used to choose thresholds, so the judge's errors on the others are "
+            f"people {verdict} every conversation used to choose thresholds, so the judge's errors on the others are "
             "unknown"
         )
-    if not _asks([one.then for one in both]):
+    if not _asks([pair.then for pair in both]):
         return f"{then} uses no model, so it costs nothing: use it for everything, or first"
-    said = {good for one in both if (good := how_good(one.first)) is not None}
-    if not said:
+    first_scores = {good for pair in both if (good := how_good(pair.first)) is not None}
+    if not first_scores:
         return f"{first} has no score for any labelled conversation"
-    if len(said) == 1:
+    if len(first_scores) == 1:
         return (
-            f"{first} gives {next(iter(said)):g} for every labelled conversation, so no threshold separates sure from "
-            "unsure"
+            f"{first} gives {next(iter(first_scores)):g} for every labelled conversation, so no threshold separates "
+            "sure from unsure"
         )
-    if all(one.first.passed is one.label.passed for one in both):
+    if all(pair.first.passed is pair.label.passed for pair in both):
         return f"{first} and {then} give the same verdict on every labelled conversation: {first} alone is enough"
     if float(np.dot(half.weights, half.first_cost)) >= float(np.dot(half.weights, half.then_cost)):
         return f"{first} costs as much as {then}: calling it first saves nothing"
@@ -294,40 +294,47 @@ def _none(half: Labelled, first: str, then: str, most: float) -> str:
 def _rows(reported: Sequence[_Both], cases: Labelled, choice: Choice | None, unit: Unit) -> Iterator[CascadeRow]:
     if not reported:
         return
-    labels = [one.label for one in reported]
+    labels = [pair.label for pair in reported]
     alone = float(np.dot(cases.weights, cases.first_cost) / np.dot(cases.weights, cases.then_cost))
     own = [
-        one.label.model_copy(update={"passed": one.first.passed}) for one in reported if one.first.passed is not None
+        pair.label.model_copy(update={"passed": pair.first.passed})
+        for pair in reported
+        if pair.first.passed is not None
     ]
     yield _row("first", own, 0.0, alone if unit == "cost" else None)
     yield _row("then", labels, 1.0, 1.0)
     if choice is not None:
-        found = choice.thresholds.of(cases)
+        applied = choice.thresholds.of(cases)
         decided = [
-            one.model_copy(update={"passed": passed}) for one, passed in zip(labels, found.passed.tolist(), strict=True)
+            label.model_copy(update={"passed": passed})
+            for label, passed in zip(labels, applied.passed.tolist(), strict=True)
         ]
-        yield _row("cascade", decided, float(np.average(found.asked, weights=cases.weights)), found.cost)
+        yield _row("cascade", decided, float(np.average(applied.uncertain, weights=cases.weights)), applied.cost)
 
 
 def _row(
-    name: Literal["first", "then", "cascade"], labels: Sequence[LabelledVerdict], asked: float, cost: float | None
+    name: Literal["first", "then", "cascade"], labels: Sequence[LabelledVerdict], asked_share: float, cost: float | None
 ) -> CascadeRow:
     figures = {figure.name: figure for figure in figures_of(labels)}
     accuracy = figures.get("accuracy") or Figure(name="accuracy", n=0)
     return CascadeRow(
-        name=name, asked=asked, cost=cost, accuracy=accuracy, kappa=figures.get("kappa") or Figure(name="kappa", n=0)
+        name=name,
+        asked=asked_share,
+        cost=cost,
+        accuracy=accuracy,
+        kappa=figures.get("kappa") or Figure(name="kappa", n=0),
     )
 
 
-def _held(rows: Sequence[CascadeRow]) -> bool | None:
-    found = {row.name: row for row in rows}
-    if "cascade" not in found:
+def _holds(rows: Sequence[CascadeRow]) -> bool | None:
+    by_name = {row.name: row for row in rows}
+    if "cascade" not in by_name:
         return None
     return all(
         mine.value is None or its.low is None or mine.value >= its.low
         for mine, its in (
-            (found["cascade"].accuracy, found["then"].accuracy),
-            (found["cascade"].kappa, found["then"].kappa),
+            (by_name["cascade"].accuracy, by_name["then"].accuracy),
+            (by_name["cascade"].kappa, by_name["then"].kappa),
         )
     )
 
@@ -340,19 +347,19 @@ def _notes(
     first: str,
     then: str,
 ) -> Iterator[str]:
-    if chosen := len(calibration.labels) - len(calibration.drawn):
-        yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
-    if unscored := sum(how_good(one.first) is None for one in both):
+    if not_random := len(calibration.labels) - len(calibration.drawn):
+        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not in any figure"
+    if unscored := sum(how_good(pair.first) is None for pair in both):
         yield f"{first} has no score for {count(unscored, 'labelled conversation')}: {then} decides these"
     if both and prices.unit == "tokens":
         many = "an unknown number of" if prices.besides is None else f"{prices.besides:.0%} as many"
         yield f"a price is unknown, so costs are shares of the tokens of {then}; {first} also uses {many} tokens"
     if both and prices.unit == "verdicts":
         yield f"no usage was recorded, so costs are shares of the verdicts of {then}, without the cost of {first}"
-    if _held(rows) is False:
+    if _holds(rows) is False:
         yield f"on the labels to report, the agreement is below the interval of {then}: label more before you use it"
     alone = {row.name: row.accuracy for row in rows}
-    if _held(rows):
+    if _holds(rows):
         yield f"on the labels to report, the agreement of the cascade is within the 95% intervals of {then}"
     if "cascade" in alone and _reaches(alone["first"], alone["then"]):
         yield f"{first} alone is within the interval of {then} on the labels to report: label more to distinguish them"

@@ -25,7 +25,7 @@ def cascade_lines(report: CascadeReport) -> Iterator[str | FittingTable]:
         yield ""
         yield figures_table([*_HEAD, report.unit, *_FIGURES], [_row(row, report) for row in report.rows], _RANKS)
     yield ""
-    yield safe(f"no thresholds chosen: {report.why}" if report.why else _chosen(report))
+    yield safe(f"no thresholds chosen: {report.why}" if report.why else _describe_choice(report))
     yield from (safe(f"note: {line}") for line in report.notes)
     if report.why is None:
         yield ""
@@ -34,16 +34,16 @@ def cascade_lines(report: CascadeReport) -> Iterator[str | FittingTable]:
 
 def _row(row: CascadeRow, report: CascadeReport) -> list[str]:
     names = {"first": f"{report.first} alone", "then": f"{report.then} alone", "cascade": "the cascade"}
-    asked = "–" if row.name == "first" else f"{row.asked:.1%}"
+    share = "–" if row.name == "first" else f"{row.asked:.1%}"
     cost = "–" if row.cost is None else f"{row.cost:.1%}"
-    return [safe(names[row.name]), asked, cost, *_figure(row.accuracy), *_figure(row.kappa)]
+    return [safe(names[row.name]), share, cost, *_figure(row.accuracy), *_figure(row.kappa)]
 
 
 def _figure(figure: Figure) -> tuple[str, str]:
     return decimal(figure.value), interval(figure.low, figure.high)
 
 
-def _chosen(report: CascadeReport) -> str:
+def _describe_choice(report: CascadeReport) -> str:
     low = "" if report.fails_below is None else f"fails below {report.fails_below:g}"
     high = "" if report.passes_from is None else f"passes from {report.passes_from:g}"
     decided = " and ".join(part for part in (low, high) if part)

@@ -73,20 +73,20 @@ def calibrate(
         if draw is not None:
             _draw(graded, grader, draw, people or "", seed)
             return
-        calibration, kept = source.gathered(graded, grader)
-        keep = not dry_run and not kept and bool(calibration.drawn)
+        calibration, is_saved = source.gather(graded, grader)
+        keep = not dry_run and not is_saved and bool(calibration.drawn)
         if keep:
             opened.calibrations.add(calibration)
-        report = calibration_report(opened, graded.grading, calibration, width=width, kept=kept or keep)
+        report = calibration_report(opened, graded.grading, calibration, width=width, is_saved=is_saved or keep)
     if as_json:
         print_json(report.model_dump_json(indent=2))
         return
     print_lines(markdown_lines(report) if markdown else terminal_lines(report))
-    if kept:
+    if is_saved:
         notes().print(f"already saved as {report.id}; there are no new labels from the pages", soft_wrap=True)
     elif keep:
-        said = f"saved as {report.id}; corrects the rates of this judge until its prompt, model or settings change"
-        notes().print(said, soft_wrap=True)
+        note = f"saved as {report.id}; corrects the rates of this judge until its prompt, model or settings change"
+        notes().print(note, soft_wrap=True)
     elif not dry_run:
         notes().print("nothing was saved: no label is of a randomly sampled conversation")
 
@@ -122,7 +122,7 @@ def cascade(
         graded = GradedRun(opened, stored_run, opened.grading(stored_run.id, grading))
         require_grader(first, graded.grading)
         require_grader(then, graded.grading)
-        calibration, _ = source.gathered(graded, then)
+        calibration, _ = source.gather(graded, then)
         report = cascade_report(graded, first, calibration, cost)
     if as_json:
         print_json(report.model_dump_json(indent=2))
@@ -131,12 +131,12 @@ def cascade(
 
 
 def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -> None:
-    named = [one.strip() for one in people.split(",") if one.strip()]
-    plan = QueuePlan(grader, named, size=number, selection="weighted", seed=seed)
-    made = graded.store.queues.create(graded.grading, plan, user_name())
-    each = ", ".join(f"{one.person} {one.assigned}" for one in made.people)
-    out().print(f"{count(made.items, 'conversation')} sampled into queue {made.id}: {each}", soft_wrap=True)
-    out().print(f"label them under Label on the pages, then: viva calibrate {made.run_id} --grader {grader}")
+    names = [name.strip() for name in people.split(",") if name.strip()]
+    plan = QueuePlan(grader, names, size=number, selection="weighted", seed=seed)
+    queue = graded.store.queues.create(graded.grading, plan, user_name())
+    each = ", ".join(f"{person.person} {person.assigned}" for person in queue.people)
+    out().print(f"{count(queue.items, 'conversation')} sampled into queue {queue.id}: {each}", soft_wrap=True)
+    out().print(f"label them under Label on the pages, then: viva calibrate {queue.run_id} --grader {grader}")
 
 
 def _check(draw: int | None, people: str | None, *, with_figures: bool) -> None:

@@ -57,12 +57,14 @@ class LabelSource:
         if self.at_random and self.labels is None and self.label is None:
             raise UsageError("--random is for --labels and --label; labels from the pages record how they were sampled")
 
-    def gathered(self, graded: GradedRun, grader: str) -> tuple[Calibration, bool]:
+    def gather(self, graded: GradedRun, grader: str) -> tuple[Calibration, bool]:
         """Return the labels next to the verdicts of a grader, and whether they were kept before."""
         author = user_name()
         if self.labels is not None:
             return from_file(graded, grader, existing(self.labels), author, at_random=self.at_random), False
         if self.label is not None:
-            found = from_dataset(graded, grader, self.label, author, good_from=self.good_from, at_random=self.at_random)
-            return found, False
+            calibration = from_dataset(
+                graded, grader, self.label, author, good_from=self.good_from, at_random=self.at_random
+            )
+            return calibration, False
         return find_calibration(graded.store, graded.grading, grader, author)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
@@ -24,6 +25,8 @@ from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
+SavedId = Annotated[str | None, Query(alias="kept")]
+
 
 def links_of_labels(grading: Grading, grader: str) -> list[Page]:
     """Return the link from the labels of a grader to the calibration of its judge, if the grader has scores."""
@@ -34,17 +37,17 @@ def links_of_labels(grading: Grading, grader: str) -> list[Page]:
 
 @router.get("/runs/{run}/calibration")
 def calibration(
-    request: Request, run: str, grader: str, grading: str | None = None, kept: str | None = None
+    request: Request, run: str, grader: str, grading: str | None = None, saved_id: SavedId = None
 ) -> Response:
     """Show what the labels of a run say of a judge."""
-    store, scores = _graded(request, run, grading, grader)
+    store, scores = _load_grading(request, run, grading, grader)
     user = user_of(request)
-    found, is_kept = find_calibration(store, scores, grader, user.name, kept)
+    judge_calibration, is_saved = find_calibration(store, scores, grader, user.name, saved_id)
     values: dict[str, object] = {
         "section": "label",
         "run": store.run(scores.run_id),
         "run_link": run_page(scores.run_id, grading=grading),
-        "found": (report := calibration_report(store, scores, found, kept=is_kept)),
+        "found": (report := calibration_report(store, scores, judge_calibration, is_saved=is_saved)),
         "heading": heading(report),
         "lines": [*people_lines(report.people), *closing(report)],
         "names": NAMES,
@@ -52,7 +55,7 @@ def calibration(
         "kept": store.calibrations.of_run(scores.run_id, grader),
         "fingerprint": scores.fingerprints.get(grader),
         "here": calibration_page(scores.run_id, grader=grader, grading=grading),
-        "data": calibration_data(scores.run_id, grader=grader, grading=grading, kept=kept),
+        "data": calibration_data(scores.run_id, grader=grader, grading=grading, kept=saved_id),
         "ways": list(answers_of(Page, "ways_to_label", run=scores.run_id, grader=grader)),
         "form_key": form_key(request) if user.may("write") else None,
     }
@@ -62,17 +65,17 @@ def calibration(
 @router.post("/runs/{run}/calibration", dependencies=[needs("write")])
 def keep(request: Request, run: str, grader: str, form: Form, grading: str | None = None) -> Response:
     """Keep the labels as they are now, and show them."""
-    store, scores = _graded(request, run, grading, grader)
+    store, scores = _load_grading(request, run, grading, grader)
     if form.get("action") != "keep":
         raise UsageError("the only action is to save the labels of a judge")
-    found = from_people(store, scores, grader, user_of(request).name)
-    if not found.drawn:
+    judge_calibration = from_people(store, scores, grader, user_of(request).name)
+    if not judge_calibration.drawn:
         raise UsageError("nothing to save: no label is of a randomly sampled conversation")
-    store.calibrations.add(found)
+    store.calibrations.add(judge_calibration)
     return RedirectResponse(calibration_page(scores.run_id, grader=grader, grading=grading), 303)
 
 
-def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
+def _load_grading(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
     store = store_of(request)
     scores = store.grading(store.run(run).id, grading)
     require_grader(grader, scores)

@@ -28,8 +28,8 @@ def heading(report: CalibrationReport) -> str:
     """Return what was compared."""
     if not report.labels:
         return safe(f"{report.grader} of run {report.run} has no label that can be compared with a score")
-    drawn = "all drawn at random" if report.drawn == report.labels else f"{report.drawn:,} of them drawn at random"
-    return safe(f"{report.grader} of run {report.run}: {count(report.labels, 'label')}, {drawn}")
+    sample = "all drawn at random" if report.drawn == report.labels else f"{report.drawn:,} of them drawn at random"
+    return safe(f"{report.grader} of run {report.run}: {count(report.labels, 'label')}, {sample}")
 
 
 def closing(report: CalibrationReport) -> Iterator[str]:
@@ -45,15 +45,15 @@ def closing(report: CalibrationReport) -> Iterator[str]:
 def needed_line(report: CalibrationReport) -> str:
     """Return how many more labels a wanted interval takes."""
     need = report.needed
-    wanted = f"a 95% interval of the rate that is {need.width:.1%} wide"
+    target = f"a 95% interval of the rate that is {need.width:.1%} wide"
     now = "" if need.now is None else f"; it is {need.now:.1%} wide now"
     if need.labels is None:
         rest = f"labelling all {need.unlabelled:,} others would not be enough" if need.unlabelled else "all have one"
-        return f"{wanted} needs more conversations, not only more labels: {rest}{now}"
+        return f"{target} needs more conversations, not only more labels: {rest}{now}"
     if not need.labels:
-        return f"the labels are enough for {wanted}{now}"
+        return f"the labels are enough for {target}{now}"
     more = "more label" if report.drawn else "label"
-    return f"{wanted} needs about {count(need.labels, more)} of randomly sampled conversations{now}"
+    return f"{target} needs about {count(need.labels, more)} of randomly sampled conversations{now}"
 
 
 def terminal_lines(report: CalibrationReport) -> Iterator[str | FittingTable]:
@@ -67,10 +67,10 @@ def terminal_lines(report: CalibrationReport) -> Iterator[str | FittingTable]:
     if report.bins:
         yield ""
         yield figures_table(["confidence", "n", "said", "right", "95% interval"], [*map(_bin, report.bins)])
-    for one in report.slices:
+    for section in report.slices:
         yield ""
-        yield safe(f"{one.kind} {one.name}: {count(one.labels, 'label')}")
-        yield figures_table(_FIGURES, [*map(_figure, one.figures)])
+        yield safe(f"{section.kind} {section.name}: {count(section.labels, 'label')}")
+        yield figures_table(_FIGURES, [*map(_figure, section.figures)])
     yield ""
     yield from people_lines(report.people)
     yield from closing(report)
@@ -88,10 +88,10 @@ def markdown_lines(report: CalibrationReport) -> Iterator[str]:
     if report.bins:
         yield from table(["confidence", "n", "said", "right", "95% interval"], "lrrrr", map(_bin, report.bins))
         yield ""
-    for one in report.slices:
-        yield f"{one.kind} {code(one.name)}: {count(one.labels, 'label')}"
+    for section in report.slices:
+        yield f"{section.kind} {code(section.name)}: {count(section.labels, 'label')}"
         yield ""
-        yield from table(_FIGURES, "lrrr", map(_figure, one.figures))
+        yield from table(_FIGURES, "lrrr", map(_figure, section.figures))
         yield ""
     for line in (*people_lines(report.people), *closing(report)):
         yield f"- {code(line, 400)}"
@@ -108,9 +108,9 @@ def _figure(figure: Figure) -> list[str]:
     return [NAMES[figure.name], f"{figure.n:,}", decimal(figure.value), interval(figure.low, figure.high)]
 
 
-def _bin(one: Bin) -> list[str]:
-    ends = f"{one.low_end:.0%} … {one.high_end:.0%}"
-    return [ends, f"{one.n:,}", f"{one.said:.3f}", f"{one.right:.3f}", interval(one.low, one.high)]
+def _bin(row: Bin) -> list[str]:
+    ends = f"{row.low_end:.0%} … {row.high_end:.0%}"
+    return [ends, f"{row.n:,}", f"{row.said:.3f}", f"{row.right:.3f}", interval(row.low, row.high)]
 
 
 def decimal(value: float | None) -> str:

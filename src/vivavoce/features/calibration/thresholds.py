@@ -15,7 +15,7 @@ from vivavoce.stats.raters import kappa_interval
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-MOST = 400
+MAX_THRESHOLDS = 400
 """Thresholds that are tried at most; of more values that the cheap judge gave, as many quantiles."""
 _DIGITS = 6
 _ONE_SIDED = 1.6448536269514722
@@ -60,7 +60,7 @@ class Applied:
     """What comes of two thresholds: which pass, which go on to the expensive judge, and the cost as a share of its."""
 
     passed: Bools
-    asked: Bools
+    uncertain: Bools
     cost: float
 
 
@@ -76,9 +76,11 @@ class Thresholds:
         never = np.zeros(len(cases.low), dtype=np.bool_)
         fails = never if self.fails_below is None else cases.low < self.fails_below
         passes = never if self.passes_from is None else cases.high >= self.passes_from
-        asked = ~(fails | passes)
-        spent = np.dot(cases.weights, cases.first_cost + asked * cases.then_cost)
-        return Applied(passes | (asked & cases.then), asked, float(spent / np.dot(cases.weights, cases.then_cost)))
+        uncertain = ~(fails | passes)
+        spent = np.dot(cases.weights, cases.first_cost + uncertain * cases.then_cost)
+        return Applied(
+            passes | (uncertain & cases.then), uncertain, float(spent / np.dot(cases.weights, cases.then_cost))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
     if not len(tried):
         return None
     fails = _Sums.where(cases, w, cases.low, tried, passes=False)
-    passes = _Sums.where(cases, w, -cases.high, -tried[::-1], passes=True).reversed()
+    passes = _Sums.where(cases, w, -cases.high, -tried[::-1], passes=True).reverse()
     pairs = fails.beside(passes)
     right = cases.then == cases.good
     accuracy, margin = _accuracy(cases, right)
@@ -139,19 +141,19 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
 def between(values: Floats) -> Floats:
     """Return thresholds that separate different values, in order, each with as few digits as do it."""
     unique: Floats = np.unique(values)
-    if len(unique) > MOST + 1:
-        unique = np.unique(np.quantile(unique, np.linspace(0, 1, MOST + 1), method="nearest"))
+    if len(unique) > MAX_THRESHOLDS + 1:
+        unique = np.unique(np.quantile(unique, np.linspace(0, 1, MAX_THRESHOLDS + 1), method="nearest"))
     low: Floats = unique[:-1]
     high: Floats = unique[1:]
-    found = high.copy()
-    open_ = np.ones(len(found), dtype=np.bool_)
+    thresholds = high.copy()
+    open_ = np.ones(len(thresholds), dtype=np.bool_)
     for digits in range(1, _DIGITS + 1):
         middle: Floats = np.round((low + high) / 2, digits)
         below: Floats = np.round(np.floor(high * 10.0**digits) / 10.0**digits, digits)
         for short in (middle, below):
             fits: Bools = open_ & (short > low) & (short <= high)
-            found[fits], open_[fits] = short[fits], False
-    return np.unique(found)
+            thresholds[fits], open_[fits] = short[fits], False
+    return np.unique(thresholds)
 
 
 def worth(cases: Labelled) -> float:
@@ -165,7 +167,7 @@ def worth(cases: Labelled) -> float:
 class _Sums:
     """What changes where the cheap judge decides instead of the expensive one, as parts of all labels.
 
-    `change` is the change of the accuracy, `discordant` the part of which only one judge is right, `more` the change of
+    `change` is the change of the accuracy, `discordant` the part where only one judge is right, `more` the change of
     the part that passes, `saved` the cost of the expensive judge.
     """
 
@@ -189,7 +191,7 @@ class _Sums:
 
         return _Sums(total(change), total(np.abs(change)), total(more), total(cases.then_cost))
 
-    def reversed(self) -> _Sums:
+    def reverse(self) -> _Sums:
         """Return them in the other order."""
         return _Sums(self.change[::-1], self.discordant[::-1], self.more[::-1], self.saved[::-1])
 

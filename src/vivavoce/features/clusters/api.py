@@ -40,9 +40,9 @@ async def clusters(
 ) -> Response:
     """Group the failures of a run, the clusters with the most conversations first; no model is asked."""
     named_by = naming_judge(policy_of(request), judge)
-    found = await _load_clusters(request, run, grader, grading)
+    report = await _load_clusters(request, run, grader, grading)
     store = store_of(request)
-    return await to_thread.run_sync(lambda: answer(with_kept_names(store, found, named_by)))
+    return await to_thread.run_sync(lambda: answer(with_kept_names(store, report, named_by)))
 
 
 @router.post("/runs/{run}/clusters/names", response_model=Clusters)

@@ -13,7 +13,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 
 from vivavoce.errors import UsageError
-from vivavoce.features.clusters.finding import Found, find_clusters
+from vivavoce.features.clusters.finding import ClusterResult, find_clusters
 from vivavoce.features.clusters.naming import name_clusters
 from vivavoce.features.clusters.records import Clusters
 from vivavoce.models.cache import CachedModel, OfflineModel, decode_reply
@@ -31,7 +31,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 
-KEPT = 8
+MAX_CACHED = 8
 """Runs whose clusters are kept."""
 
 
@@ -49,13 +49,15 @@ class ClusterCache:
     """The clusters of one server; safe for use from any thread, and those of a run are searched for once at a time."""
 
     def __init__(self) -> None:
-        self._cache: OrderedDict[_Key, Found] = OrderedDict()
+        self._cache: OrderedDict[_Key, ClusterResult] = OrderedDict()
         self._lock = threading.Lock()
         self._searching: WeakValueDictionary[_Key, threading.Lock] = WeakValueDictionary()
         self._places = FairShare(SEARCHES, SEARCHES_FOR_USER)
         self._threads = CapacityLimiter(SEARCHES)
 
-    async def find_in_turn(self, request: Request, run: str, grading: str | None, grader: str | None = None) -> Found:
+    async def find_in_turn(
+        self, request: Request, run: str, grading: str | None, grader: str | None = None
+    ) -> ClusterResult:
         """Return the clusters of a run of the store, which are searched for once it is the turn of the user.
 
         Raises:
@@ -64,7 +66,7 @@ class ClusterCache:
         """
         store = store_of(request)
 
-        def look_up() -> tuple[Grading, Found | None]:
+        def look_up() -> tuple[Grading, ClusterResult | None]:
             graded = store.grading(store.run(run).id, grading)
             return graded, self._get(_key(store, graded, grader))
 
@@ -74,7 +76,7 @@ class ClusterCache:
         async with self._places.take(user_of(request)):
             return await to_thread.run_sync(self.find, store, graded, grader, limiter=self._threads)
 
-    def find(self, store: Store, grading: Grading, grader: str | None = None) -> Found:
+    def find(self, store: Store, grading: Grading, grader: str | None = None) -> ClusterResult:
         """Return the result of `find_clusters`.
 
         Raises:
@@ -89,11 +91,11 @@ class ClusterCache:
             clusters = find_clusters(store, grading, grader=grader)
             with self._lock:
                 self._cache[key] = clusters
-                while len(self._cache) > KEPT:
+                while len(self._cache) > MAX_CACHED:
                     self._cache.popitem(last=False)
             return clusters
 
-    def _get(self, key: _Key) -> Found | None:
+    def _get(self, key: _Key) -> ClusterResult | None:
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
@@ -124,7 +126,7 @@ def naming_judge(policy: ServerPolicy, name: str | None) -> str | None:
     return policy.judge(name) if name else next(iter(policy.judges), None)
 
 
-def with_kept_names(store: Store, found: Clusters, judge: str | None) -> Clusters:
+def with_kept_names(store: Store, clusters: Clusters, judge: str | None) -> Clusters:
     """Return clusters with the names that a judge gave before, if it did; nobody is asked.
 
     The usage is what the calls for these names used.
@@ -132,14 +134,16 @@ def with_kept_names(store: Store, found: Clusters, judge: str | None) -> Cluster
     Raises:
         StoreError: the store cannot be read.
     """
-    if judge is None or not found.clusters:
-        return found
-    kept = _Kept(store)
+    if judge is None or not clusters.clusters:
+        return clusters
+    cached_replies = _ReadOnlyReplies(store)
     offline = OfflineModel(model_name(judge), identity=model_identity(judge))
-    named = wait_for(name_clusters(found, CachedModel(offline, kept, offline=True)))
-    if named.naming is None:
-        return found
-    return named.model_copy(update={"naming": named.naming.model_copy(update={"usage": total(kept.used)})})
+    named_clusters = wait_for(name_clusters(clusters, CachedModel(offline, cached_replies, offline=True)))
+    if named_clusters.naming is None:
+        return clusters
+    return named_clusters.model_copy(
+        update={"naming": named_clusters.naming.model_copy(update={"usage": total(cached_replies.used)})}
+    )
 
 
 async def ask_for_names(request: Request, clusters: Clusters, judge: str | None) -> Clusters:
@@ -153,7 +157,7 @@ async def ask_for_names(request: Request, clusters: Clusters, judge: str | None)
         raise UsageError("naming clusters needs a judge: start the server with --judge MODEL, or set VIVAVOCE_JUDGE")
     store = store_of(request)
 
-    async def asked() -> Clusters:
+    async def name_all() -> Clusters:
         async with store.replies() as replies:
             model = JudgeOpener(Budget(), replies).open(judge, JudgeSpec())
             try:
@@ -161,10 +165,10 @@ async def ask_for_names(request: Request, clusters: Clusters, judge: str | None)
             finally:
                 await model.close()
 
-    return await to_thread.run_sync(lambda: wait_for(asked()), limiter=server_of(request).evaluations)
+    return await to_thread.run_sync(lambda: wait_for(name_all()), limiter=server_of(request).evaluations)
 
 
-class _Kept:
+class _ReadOnlyReplies:
     """The replies of a store, which are only read; `used` is what the calls for those that were found used."""
 
     next_step = ""

@@ -76,11 +76,11 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         stored_run = opened.run(run)
         scores = opened.grading(stored_run.id, grading)
-        found = find_clusters(opened, scores, grader=grader, embedder=embedder)
-        made = None if suite is None else cluster_suite(opened, (stored_run, scores), found, suite, folder)
-        report = found.report if judge is None else run_loop(_name_clusters(opened, found.report, judge))
-    if made is not None:
-        _write(made, folder)
+        result = find_clusters(opened, scores, grader=grader, embedder=embedder)
+        new_suite = None if suite is None else cluster_suite(opened, (stored_run, scores), result, suite, folder)
+        report = result.report if judge is None else run_loop(_name_clusters(opened, result.report, judge))
+    if new_suite is not None:
+        _write(new_suite, folder)
         return
     if as_json:
         print_json(report.model_dump_json(indent=2))
@@ -131,12 +131,12 @@ def _write(suite: ClusterSuite, folder: Path) -> None:
     out().print(f"next: viva run {shlex.quote(str(first))}", soft_wrap=True)
 
 
-def _headline(found: Clusters) -> str:
-    if not found.clusters:
-        return f"nothing failed in the {count(found.conversations, 'conversation')} of run {found.run}"
+def _headline(report: Clusters) -> str:
+    if not report.clusters:
+        return f"nothing failed in the {count(report.conversations, 'conversation')} of run {report.run}"
     return (
-        f"{found.failed:,} of {count(found.conversations, 'conversation')} of run {found.run} failed: "
-        f"{count(len(found.clusters), 'cluster')} (reasons compared by {found.method})"
+        f"{report.failed:,} of {count(report.conversations, 'conversation')} of run {report.run} failed: "
+        f"{count(len(report.clusters), 'cluster')} (reasons compared by {report.method})"
     )
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vivavoce.errors import NotFound
-from vivavoce.features.clusters.reasons import Compared, compared
+from vivavoce.features.clusters.reasons import Compared, group_texts
 from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
-from vivavoce.features.clusters.signatures import LONGEST, Signature, masked, of_failure, of_finding, of_tool
+from vivavoce.features.clusters.signatures import MAX_CHARS, Signature, mask_details, of_failure, of_finding, of_tool
 from vivavoce.features.clusters.words import most_telling, stems_of
 from vivavoce.grading.scores import Population
 from vivavoce.models.embedder import EmbedderLike
@@ -27,7 +27,7 @@ NO_REASON = "no reason was given"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ClusterResult:
     """Clusters, and which conversations each has, by its id, in the order of the plan of the run."""
 
     report: Clusters
@@ -56,7 +56,7 @@ class _Group:
 
 def find_clusters(
     store: Store, grading: Grading, *, grader: str | None = None, embedder: EmbedderLike | None = None
-) -> Found:
+) -> ClusterResult:
     """Group what failed in a graded run: by equal signatures, and reasons without one by what they say.
 
     `grader` leaves only failures of that grader. `embedder` compares the reasons: `words`, `local`, or the name of
@@ -68,46 +68,46 @@ def find_clusters(
     """
     every = list(store.failures(grading.id))
     scored = list(store.scores(grading.id))
-    names = {one.name for one in scored if one.kind == "grade"} | set(grading.fingerprints)
+    names = {row.name for row in scored if row.kind == "grade"} | set(grading.fingerprints)
     if grader is not None and grader not in names:
         raise NotFound("grader", grader, within=f"run {grading.run_id}", known=names)
-    rows = [one for one in every if grader is None or one.grader == grader]
-    everyone = list(dict.fromkeys(one.key for one in (*scored, *every)))
+    rows = [row for row in every if grader is None or row.grader == grader]
+    everyone = list(dict.fromkeys(row.key for row in (*scored, *every)))
     exact: defaultdict[Signature, list[FailureRow]] = defaultdict(list)
-    said: defaultdict[str, list[FailureRow]] = defaultdict(list)
+    by_reason: defaultdict[str, list[FailureRow]] = defaultdict(list)
     for row in rows:
         if signatures := _signatures(row):
             for signature in signatures:
                 exact[signature].append(row)
         else:
-            said[masked(row.reason) or NO_REASON].append(row)
-    texts = sorted(said, key=lambda text: (-len(said[text]), text))
-    how = compared(texts, embedder)
-    groups = [*map(_of_signature, exact, exact.values()), *_of_reasons(texts, said, how)]
-    named = {group.key: _id(group) for group in groups}
-    everywhere, total = stems_of([one.reason[:LONGEST] for one in rows]), max(1, len(rows))
+            by_reason[mask_details(row.reason) or NO_REASON].append(row)
+    texts = sorted(by_reason, key=lambda text: (-len(by_reason[text]), text))
+    how = group_texts(texts, embedder)
+    groups = [*map(_of_signature, exact, exact.values()), *_of_reasons(texts, by_reason, how)]
+    ids = {group.key: _id(group) for group in groups}
+    everywhere, total = stems_of([row.reason[:MAX_CHARS] for row in rows]), max(1, len(rows))
     share = _Shares(everyone, _population(store.run(grading.run_id).sampling, scored, everyone))
-    clusters = [_cluster(group, named[group.key], share, everywhere, total) for group in groups]
-    clusters.sort(key=lambda one: (-one.conversations, -one.failures, one.title, one.id))
+    clusters = [_cluster(group, ids[group.key], share, everywhere, total) for group in groups]
+    clusters.sort(key=lambda cluster: (-cluster.conversations, -cluster.failures, cluster.title, cluster.id))
     report = Clusters(
         run=grading.run_id,
         grading=grading.id,
         grader=grader,
         conversations=len(everyone),
-        failed=len({one.key for one in rows}),
+        failed=len({row.key for row in rows}),
         failures=len(rows),
         method=how.method,
         clusters=tuple(clusters),
     )
-    return Found(report, {named[group.key]: _keys(group.rows) for group in groups})
+    return ClusterResult(report, {ids[group.key]: _keys(group.rows) for group in groups})
 
 
 def _signatures(row: FailureRow) -> list[Signature]:
     if row.failure is not None:
         return [of_failure(row.failure, row.grader)]
     missed = [of_finding(finding, row.grader or "") for finding in row.findings]
-    found = [*missed, *(of_tool(tool.tool, tool.text) for tool in row.tools)]
-    return list(dict.fromkeys(one for one in found if one is not None))
+    signatures = [*missed, *(of_tool(tool.tool, tool.text) for tool in row.tools)]
+    return list(dict.fromkeys(signature for signature in signatures if signature is not None))
 
 
 def _of_signature(signature: Signature, rows: Sequence[FailureRow]) -> _Group:
@@ -115,14 +115,14 @@ def _of_signature(signature: Signature, rows: Sequence[FailureRow]) -> _Group:
     return _Group(kinds[signature.kind], "\n".join(signature), f"{signature.source}: {signature.text}", rows)
 
 
-def _of_reasons(texts: Sequence[str], said: Mapping[str, list[FailureRow]], how: Compared) -> Iterable[_Group]:
+def _of_reasons(texts: Sequence[str], by_reason: Mapping[str, list[FailureRow]], how: Compared) -> Iterable[_Group]:
     """Yield the groups of reasons; the most frequent reason of each is its title."""
     members: defaultdict[int, list[str]] = defaultdict(list)
     for text, group in zip(texts, how.groups, strict=True):
         members[group].append(text)
     for inside in members.values():
-        rows = [row for text in inside for row in said[text]]
-        typical = said[inside[0]][0].reason or NO_REASON
+        rows = [row for text in inside for row in by_reason[text]]
+        typical = by_reason[inside[0]][0].reason or NO_REASON
         yield _Group("reason", f"reason\n{inside[0]}", typical, rows)
 
 
@@ -138,27 +138,27 @@ def _population(sampling: Sampling | None, rows: Sequence[ScoreRow], keys: Seque
     """Return what conversations stand for, None where all were judged."""
     if sampling is None:
         return None
-    drawn = {row.key: row.drawn for row in rows if row.drawn is not None}
-    return Population(sampling, [drawn[key] for key in keys])
+    probabilities = {row.key: row.drawn for row in rows if row.drawn is not None}
+    return Population(sampling, [probabilities[key] for key in keys])
 
 
 class _Shares:
-    """Parts of all conversations, of which not all may be judged; trials of one sample are not independent."""
+    """Parts of all conversations, including those that are not judged; trials of one sample are not independent."""
 
     def __init__(self, everyone: Sequence[AttemptKey], population: Population | None) -> None:
         self._everyone = everyone
         self._population = population
-        self._trials = Counter(one.sample_id for one in everyone)
+        self._trials = Counter(key.sample_id for key in everyone)
         self._samples_by_trials = Counter(self._trials.values())
 
     def of(self, keys: Sequence[AttemptKey]) -> tuple[float, float | None, float | None]:
         share = len(keys) / len(self._everyone)
         if self._population is not None:
             inside = set(keys)
-            drawn = self._population.mean([float(one in inside) for one in self._everyone])
-            return (share, None, None) if drawn is None else (drawn.mean, drawn.low, drawn.high)
-        found = share_interval(self._counts(keys))
-        return (share, None, None) if found is None else (share, found.low, found.high)
+            estimate = self._population.mean([float(key in inside) for key in self._everyone])
+            return (share, None, None) if estimate is None else (estimate.mean, estimate.low, estimate.high)
+        interval = share_interval(self._counts(keys))
+        return (share, None, None) if interval is None else (share, interval.low, interval.high)
 
     def _counts(self, keys: Sequence[AttemptKey]) -> TrialCounts:
         """Return how many samples have p of n conversations inside, by (p, n), without a look at those outside."""
@@ -177,7 +177,7 @@ def _cluster(group: _Group, name: str, shares: _Shares, everywhere: Counter[str]
         id=name,
         kind=group.kind,
         title=one_line(group.title, WIDTH),
-        words=tuple(most_telling([row.reason[:LONGEST] for row in group.rows], everywhere, total)),
+        words=tuple(most_telling([row.reason[:MAX_CHARS] for row in group.rows], everywhere, total)),
         graders=tuple(sorted({row.grader for row in group.rows if row.grader is not None})),
         conversations=len(keys),
         failures=len(group.rows),

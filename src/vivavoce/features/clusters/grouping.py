@@ -13,7 +13,7 @@ STRICTER = 0.2
 """
 
 
-def grouped(vectors: Any, threshold: float) -> list[int]:
+def group_rows(vectors: Any, threshold: float) -> list[int]:
     """Return the group of each row, numbered in the order of their first rows.
 
     Rows have the length 1 or are zero; a row of zeros is a group of its own. Two groups are one where the mean cosine
@@ -25,11 +25,11 @@ def grouped(vectors: Any, threshold: float) -> list[int]:
     if count < 2:
         return list(range(count))
     if count <= FEW:
-        return _numbered(_average_link(vectors, threshold))
-    return _numbered(_joined(vectors, _leaders(vectors, threshold + STRICTER * (1 - threshold)), threshold))
+        return _number_groups(_average_link(vectors, threshold))
+    return _number_groups(_join_groups(vectors, _leaders(vectors, threshold + STRICTER * (1 - threshold)), threshold))
 
 
-def _joined(vectors: Any, groups: Sequence[int], threshold: float) -> Sequence[int]:
+def _join_groups(vectors: Any, groups: Sequence[int], threshold: float) -> Sequence[int]:
     """Join groups whose rows have a mean cosine that reaches the threshold: it is that of the means of their rows."""
     import numpy as np
     from scipy.sparse import csr_matrix
@@ -73,8 +73,8 @@ def _leaders(vectors: Any, threshold: float) -> Sequence[int]:
         best = np.full(size, -1.0, dtype=np.float32)
         mine = np.full(size, -1, dtype=np.int64)
         if leaders:
-            found = _dense(block @ vectors[leaders].T)
-            mine, best = found.argmax(axis=1), found.max(axis=1)
+            similarities = _dense(block @ vectors[leaders].T)
+            mine, best = similarities.argmax(axis=1), similarities.max(axis=1)
         within = _dense(block @ block.T)
         for row in range(size):  # a row may lead the later ones of its own block
             if best[row] >= threshold:
@@ -91,6 +91,6 @@ def _dense(matrix: Any) -> Any:
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
-def _numbered(groups: Sequence[int]) -> list[int]:
+def _number_groups(groups: Sequence[int]) -> list[int]:
     numbers: dict[int, int] = {}
     return [numbers.setdefault(group, len(numbers)) for group in groups]

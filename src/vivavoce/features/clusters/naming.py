@@ -19,11 +19,11 @@ from vivavoce.report.text import count, one_line
 
 BATCH = 20
 """Clusters in one request."""
-MOST = 100
+MAX_CLUSTERS = 100
 """Clusters that get a name, those with the most conversations."""
-LONGEST = 80
+MAX_NAME_CHARS = 80
 """Characters of a name at most."""
-_SHOWN = 300
+_MAX_REASON_CHARS = 300
 """Characters of a signature and of a reason that the model sees."""
 _PROMPT = Path(__file__).with_name("naming.txt")
 
@@ -54,10 +54,10 @@ class _Answer(NamedTuple):
     names: Mapping[str, str]
     usage: Usage | None = None
     note: str | None = None
-    asked: int = 0
+    cluster_count: int = 0
 
 
-async def name_clusters(found: Clusters, model: Model) -> Clusters:
+async def name_clusters(report: Clusters, model: Model) -> Clusters:
     """Return the same clusters with the names that a model gives them, and what that used.
 
     A cluster without a usable name keeps its signature alone, and a note says why. A model that only answers from what
@@ -66,63 +66,65 @@ async def name_clusters(found: Clusters, model: Model) -> Clusters:
     Raises:
         StoreError: replies that are kept cannot be read or written.
     """
-    some = found.clusters[:MOST]
+    some = report.clusters[:MAX_CLUSTERS]
     batches = [some[start : start + BATCH] for start in range(0, len(some), BATCH)]
-    answers = [one for one in await asyncio.gather(*(_ask(model, batch) for batch in batches)) if one.asked]
-    asked = sum(answer.asked for answer in answers)
+    answers = [
+        answer for answer in await asyncio.gather(*(_ask(model, batch) for batch in batches)) if answer.cluster_count
+    ]
+    asked_count = sum(answer.cluster_count for answer in answers)
     if not answers:
-        return found
-    given = {name: text for answer in answers for name, text in answer.names.items()}
+        return report
+    names_by_id = {name: text for answer in answers for name, text in answer.names.items()}
     firsts: dict[str, str] = {}
-    for one in some:
-        if one.id in given:
-            firsts.setdefault(given[one.id].casefold(), one.id)
-    names = {name: given[name] for name in firsts.values()}
+    for cluster in some:
+        if cluster.id in names_by_id:
+            firsts.setdefault(names_by_id[cluster.id].casefold(), cluster.id)
+    names = {name: names_by_id[name] for name in firsts.values()}
     notes = [answer.note for answer in answers if answer.note is not None]
-    if (repeated := len(given) - len(names)) > 0:
+    if (repeated := len(names_by_id) - len(names)) > 0:
         notes.append(f"{_keeping(repeated)}: the model reused the name of another cluster")
-    if (rest := len(found.clusters) - len(some)) > 0:
-        notes.append(f"{_keeping(rest)}: only the first {MOST} are named")
+    if (rest := len(report.clusters) - len(some)) > 0:
+        notes.append(f"{_keeping(rest)}: only the first {MAX_CLUSTERS} are named")
     used = total(answer.usage for answer in answers)
-    naming = Naming(model=one_line(model.name), asked=asked, named=len(names), usage=used, notes=tuple(notes))
-    clusters = tuple(cluster.model_copy(update={"name": names.get(cluster.id)}) for cluster in found.clusters)
-    return found.model_copy(update={"clusters": clusters, "naming": naming})
+    naming = Naming(model=one_line(model.name), asked=asked_count, named=len(names), usage=used, notes=tuple(notes))
+    clusters = tuple(cluster.model_copy(update={"name": names.get(cluster.id)}) for cluster in report.clusters)
+    return report.model_copy(update={"clusters": clusters, "naming": naming})
 
 
 def naming_request(clusters: Sequence[Cluster]) -> Request:
     """Return the request for the names of some clusters."""
     prompt = Prompt(_PROMPT.read_text(encoding="utf-8").rstrip("\n"), _PROMPT.name, frozenset({"clusters"}))
-    shown = [
+    entries = [
         {
             "number": number,
-            "title": cluster.title[:_SHOWN],
+            "title": cluster.title[:_MAX_REASON_CHARS],
             "words": ", ".join(cluster.words),
-            "reasons": [example.reason[:_SHOWN] for example in cluster.examples],
+            "reasons": [example.reason[:_MAX_REASON_CHARS] for example in cluster.examples],
         }
         for number, cluster in enumerate(clusters, 1)
     ]
-    return Request([HumanMessage(content=prompt.render({"clusters": shown}))], schema=GivenNames)
+    return Request([HumanMessage(content=prompt.render({"clusters": entries}))], schema=GivenNames)
 
 
 async def _ask(model: Model, clusters: Sequence[Cluster]) -> _Answer:
     """Return the names for some clusters; a model that fails gives none."""
     try:
         reply = await model.complete(naming_request(clusters))
-        given = GivenNames.model_validate(reply.parsed, strict=True)
+        parsed = GivenNames.model_validate(reply.parsed, strict=True)
     except ValidationError as error:
         note = _without(clusters, f"the model's answer does not match the schema: {describe(error)}")
-        return _Answer({}, note=note, asked=len(clusters))
+        return _Answer({}, note=note, cluster_count=len(clusters))
     except (ModelFault, RateLimited) as fault:
         if fault.kind == "not_recorded":
             return _Answer({})
         return _Answer({}, usage_of(fault), _without(clusters, str(fault)), len(clusters))
     names: dict[str, str] = {}
-    for one in given.names:
-        name = " ".join(one.name.split())
-        if 1 <= one.number <= len(clusters) and len(name) <= LONGEST and any(map(str.isalnum, name)):
-            names.setdefault(clusters[one.number - 1].id, one_line(name, LONGEST))
+    for entry in parsed.names:
+        name = " ".join(entry.name.split())
+        if 1 <= entry.number <= len(clusters) and len(name) <= MAX_NAME_CHARS and any(map(str.isalnum, name)):
+            names.setdefault(clusters[entry.number - 1].id, one_line(name, MAX_NAME_CHARS))
     unnamed = [cluster for cluster in clusters if cluster.id not in names]
-    note = _without(unnamed, f"the model gave no name of 1 to {LONGEST} characters") if unnamed else None
+    note = _without(unnamed, f"the model gave no name of 1 to {MAX_NAME_CHARS} characters") if unnamed else None
     return _Answer(names, reply.usage, note, len(clusters))
 
 

@@ -15,8 +15,8 @@ from fastapi.responses import RedirectResponse
 from vivavoce.errors import NotFound
 from vivavoce.extensions import Page
 from vivavoce.features.clusters.cache import ask_for_names, cluster_cache, naming_judge, with_kept_names
-from vivavoce.features.clusters.finding import Found
-from vivavoce.features.clusters.naming import MOST
+from vivavoce.features.clusters.finding import ClusterResult
+from vivavoce.features.clusters.naming import MAX_CLUSTERS
 from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
 from vivavoce.features.clusters.suite import cluster_suite
 from vivavoce.records.details import in_words
@@ -31,7 +31,7 @@ from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-SHOWN = 20
+PAGE_SIZE = 20
 """Clusters on one page."""
 KINDS: dict[Kind, str] = {
     "error": "Error",
@@ -57,15 +57,15 @@ async def clusters(
 
 @router.post("/runs/{run}/clusters")
 async def name(request: Request, run: str, form: Form) -> Response:
-    """Have a judge name the clusters, and show them; what went wrong is told at once, because it is not kept."""
-    given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
-    choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
+    """Have a judge name the clusters, and show them; errors are shown at once, because they are not stored."""
+    fields = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
+    choice = _Choice(run, fields["grader"], fields["kind"], 1, fields["grading"], fields["judge"])
     judge = naming_judge(policy_of(request), choice.judge)
     clusters = await _load_clusters(request, choice.run, choice.grading, choice.grader)
-    named = await ask_for_names(request, clusters, judge)
-    if named.naming is not None and named.naming.notes:
-        return await _show(request, choice, named)
-    return RedirectResponse(clusters_page(clusters.run, **given), 303)
+    named_clusters = await ask_for_names(request, clusters, judge)
+    if named_clusters.naming is not None and named_clusters.naming.notes:
+        return await _show(request, choice, named_clusters)
+    return RedirectResponse(clusters_page(clusters.run, **fields), 303)
 
 
 def clusters_page(run: str, **query: Value) -> str:
@@ -84,7 +84,7 @@ def _suite_link(run: str, cluster: str, **query: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What of which run is shown, and by whose names."""
+    """The run and the part of its clusters to show, and the judge whose names are used."""
 
     run: str
     grader: str | None
@@ -99,26 +99,28 @@ async def _load_clusters(request: Request, run: str, grading: str | None, grader
 
 
 async def _show(request: Request, choice: _Choice, clusters: Clusters | None = None) -> Response:
-    """Return the page; `named` are clusters that just got their names."""
+    """Return the page; `clusters` are those that just got their names."""
     if choice.kind and choice.kind not in KINDS:
         raise NotFound("kind", choice.kind, within="clusters", known=set(KINDS))
     every = await _load_clusters(request, choice.run, choice.grading)
-    found = await _load_clusters(request, choice.run, choice.grading, choice.grader) if choice.grader else every
-    return await to_thread.run_sync(lambda: _page_of(request, choice, every, found, clusters))
+    selected = await _load_clusters(request, choice.run, choice.grading, choice.grader) if choice.grader else every
+    return await to_thread.run_sync(lambda: _page_of(request, choice, every, selected, clusters))
 
 
-def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters, named: Clusters | None) -> Response:
+def _page_of(
+    request: Request, choice: _Choice, every: Clusters, clusters: Clusters, just_named: Clusters | None
+) -> Response:
     grader, kind, part, grading, judge = choice.grader, choice.kind, choice.part, choice.grading, choice.judge
     store = store_of(request)
     stored_run = store.run(choice.run)
     policy = policy_of(request)
     named_by = naming_judge(policy, judge)
-    found = named or with_kept_names(store, found, named_by)
-    asked = 0 if found.naming is None else found.naming.asked
+    clusters = just_named or with_kept_names(store, clusters, named_by)
+    asked_count = 0 if clusters.naming is None else clusters.naming.asked
     judges = policy.judges if user_of(request).may("write") else []
-    listed = [cluster for cluster in found.clusters if not kind or cluster.kind == kind]
-    first = (part - 1) * SHOWN
-    kept: dict[str, Value] = {
+    rows = [cluster for cluster in clusters.clusters if not kind or cluster.kind == kind]
+    first = (part - 1) * PAGE_SIZE
+    filters: dict[str, Value] = {
         "grader": grader or None,
         "kind": kind or None,
         "grading": grading,
@@ -133,9 +135,9 @@ def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters
     values: dict[str, object] = {
         "section": "runs",
         "run": stored_run,
-        "found": found,
-        "shown": listed[first : first + SHOWN],
-        "listed": len(listed),
+        "found": clusters,
+        "shown": rows[first : first + PAGE_SIZE],
+        "listed": len(rows),
         "first": first,
         "kinds": KINDS,
         "kind": kind or "",
@@ -143,10 +145,12 @@ def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters
         "graders": _graders(every.clusters),
         "chosen": grading,
         "link_of": link,
-        "judges": judges if asked < min(len(found.clusters), MOST) or len(judges) > 1 or named else [],
+        "judges": judges
+        if asked_count < min(len(clusters.clusters), MAX_CLUSTERS) or len(judges) > 1 or just_named
+        else [],
         "judge": named_by,
         "asked_judge": judge or "",
-        "used": "" if found.naming is None or found.naming.usage is None else in_words(found.naming.usage),
+        "used": "" if clusters.naming is None or clusters.naming.usage is None else in_words(clusters.naming.usage),
         "form_key": form_key(request),
         "suite_of": partial(_suite_link, stored_run.id, grader=grader or None, grading=grading),
         "back": run_page(stored_run.id, grading=grading),
@@ -154,8 +158,8 @@ def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters
         "json_link": address(
             "api", "v1", "runs", stored_run.id, "clusters", grader=grader or None, grading=grading, judge=judge or None
         ),
-        "previous_page": clusters_page(stored_run.id, **kept, part=part - 1) if part > 1 else None,
-        "next_page": clusters_page(stored_run.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
+        "previous_page": clusters_page(stored_run.id, **filters, part=part - 1) if part > 1 else None,
+        "next_page": clusters_page(stored_run.id, **filters, part=part + 1) if first + PAGE_SIZE < len(rows) else None,
     }
     return page("clusters.html", values)
 
@@ -169,14 +173,14 @@ async def suite(
     return await to_thread.run_sync(lambda: _suite_of(store_of(request), turn, cluster))
 
 
-def _suite_of(store: Store, found: Found, cluster: str) -> Response:
-    run = store.run(found.report.run)
-    made = cluster_suite(store, (run, store.grading(run.id, found.report.grading)), found, cluster, None)
+def _suite_of(store: Store, result: ClusterResult, cluster: str) -> Response:
+    run = store.run(result.report.run)
+    new_suite = cluster_suite(store, (run, store.grading(run.id, result.report.grading)), result, cluster, None)
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as archive:
-        for name, text in made.files.items():
+        for name, text in new_suite.files.items():
             archive.writestr(name, text.encode("utf-8", "replace"))
-    headers = {"content-disposition": f'attachment; filename="{made.name}.zip"'}
+    headers = {"content-disposition": f'attachment; filename="{new_suite.name}.zip"'}
     return Response(content.getvalue(), media_type="application/zip", headers=headers)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vivavoce.errors import MissingExtra, UsageError
-from vivavoce.features.clusters.grouping import grouped
+from vivavoce.features.clusters.grouping import group_rows
 from vivavoce.features.clusters.words import word_vectors
 from vivavoce.models.embedder import EmbedderLike, as_embedder, vectors_of
 from vivavoce.pacing.loops import wait_for
@@ -31,7 +31,7 @@ class Compared:
     method: str
 
 
-def compared(texts: Sequence[str], embedder: EmbedderLike | None) -> Compared:
+def group_texts(texts: Sequence[str], embedder: EmbedderLike | None) -> Compared:
     """Group texts, which come with the most frequent first.
 
     None means the local embedder where it is installed and there are at most `MOST_EMBEDDED` texts of at
@@ -57,13 +57,13 @@ def compared(texts: Sequence[str], embedder: EmbedderLike | None) -> Compared:
 
 
 def _by_words(texts: Sequence[str], method: str) -> Compared:
-    return Compared(grouped(word_vectors(texts), BY_WORDS), method)
+    return Compared(group_rows(word_vectors(texts), BY_WORDS), method)
 
 
 def _by_meaning(texts: Sequence[str], embedder: EmbedderLike) -> Compared:
     import numpy as np
 
-    async def embedded() -> tuple[str, Any]:
+    async def embed() -> tuple[str, Any]:
         opened = as_embedder(embedder)
         try:
             return opened.name, await vectors_of(opened, texts)
@@ -71,9 +71,9 @@ def _by_meaning(texts: Sequence[str], embedder: EmbedderLike) -> Compared:
             if isinstance(embedder, str):
                 await opened.close()
 
-    name, rows = wait_for(embedded())
+    name, rows = wait_for(embed())
     if not texts:
         return Compared([], name)
     vectors = np.array(rows, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return Compared(grouped(vectors / np.maximum(lengths, 1e-12), BY_MEANING), name)
+    return Compared(group_rows(vectors / np.maximum(lengths, 1e-12), BY_MEANING), name)

@@ -13,7 +13,7 @@ EXPECTATIONS = frozenset(("assertion", "rule", "criterion", "prohibition", "guid
 _OF_ROWS = frozenset(("assertion",))
 """Those that each row writes for itself, with its own values."""
 
-LONGEST = 2000
+MAX_CHARS = 2000
 """Characters of a text that are read."""
 
 _MASKS = (
@@ -33,26 +33,26 @@ class Signature(NamedTuple):
     text: str
 
 
-def masked(text: str) -> str:
+def mask_details(text: str) -> str:
     """Return a text in which addresses, quoted values, numbers and ids are replaced by what they are."""
     for pattern, mask in _MASKS:
-        text = pattern.sub(mask, text[:LONGEST])
+        text = pattern.sub(mask, text[:MAX_CHARS])
     return " ".join(text.split())
 
 
 def of_failure(failure: Failure, grader: str | None) -> Signature:
     """Return the signature of an error, of a conversation or of a grader."""
-    return Signature("error", grader or failure.blame, f"{failure.kind}: {masked(failure.message)}")
+    return Signature("error", grader or failure.blame, f"{failure.kind}: {mask_details(failure.message)}")
 
 
 def of_finding(finding: Finding, grader: str) -> Signature | None:
     """Return the signature of a violated expectation, None for any other finding."""
     if finding.state != "fail" or finding.kind not in EXPECTATIONS:
         return None
-    text = masked(finding.what) if finding.kind in _OF_ROWS else " ".join(finding.what[:LONGEST].split())
+    text = mask_details(finding.what) if finding.kind in _OF_ROWS else " ".join(finding.what[:MAX_CHARS].split())
     return Signature("expectation", grader, f"{finding.kind}: {text}")
 
 
 def of_tool(name: str, text: str) -> Signature:
     """Return the signature of an error that a tool returned."""
-    return Signature("tool", name, masked(text) or "no text")
+    return Signature("tool", name, mask_details(text) or "no text")

@@ -27,21 +27,21 @@ _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed
 RAREST = 30
 """A word weighs as much as if at least one in this many texts had it, or names of single cases would outweigh a
 cause."""
-_SHORTEST = 3
-_LONGEST = 40
+_MIN_CHARS = 3
+_MAX_CHARS = 40
 
 
 def stem(word: str) -> str:
     """Return an English word without its ending, so that `refunded` and `refunds` are one word."""
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_CHARS:
             return word[: -len(ending)]
     return word
 
 
 def telling(text: str) -> list[str]:
     """Return the words of a text that say something, in lower case; what is longer than 40 letters is not a word."""
-    return [word for word in _WORD.findall(text.lower()) if word not in _COMMON and 1 < len(word) <= _LONGEST]
+    return [word for word in _WORD.findall(text.lower()) if word not in _COMMON and 1 < len(word) <= _MAX_CHARS]
 
 
 def word_vectors(texts: Sequence[str]) -> Matrix:
@@ -52,13 +52,13 @@ def word_vectors(texts: Sequence[str]) -> Matrix:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    counted = [Counter(map(stem, telling(text))) for text in texts]
-    having = Counter(word for words in counted for word in words)
+    word_counts = [Counter(map(stem, telling(text))) for text in texts]
+    having = Counter(word for words in word_counts for word in words)
     places = {word: place for place, word in enumerate(having)}
     rows: list[int] = []
     columns: list[int] = []
     values: list[float] = []
-    for row, words in enumerate(counted):
+    for row, words in enumerate(word_counts):
         weights = {w: (1 + math.log(n)) * math.log(1 + min(RAREST, len(texts) / having[w])) for w, n in words.items()}
         length = math.sqrt(math.fsum(weight**2 for weight in weights.values())) or 1.0
         rows += [row] * len(weights)
@@ -70,17 +70,19 @@ def word_vectors(texts: Sequence[str]) -> Matrix:
 
 def most_telling(inside: Sequence[str], everywhere: Counter[str], texts: int, most: int = 5) -> list[str]:
     """Return the words that are in many of some texts and in few of all `texts`, as they are written most often."""
-    spelled: dict[str, Counter[str]] = {}
+    spellings: dict[str, Counter[str]] = {}
     having: Counter[str] = Counter()
     for text in inside:
         words = telling(text)
         for word in words:
-            spelled.setdefault(stem(word), Counter())[word] += 1
+            spellings.setdefault(stem(word), Counter())[word] += 1
         having.update({stem(word) for word in words})
     ranked = sorted(having, key=lambda word: (-having[word] * math.log(1 + texts / everywhere[word]), word))
-    return [min(spelled[word], key=lambda form, forms=spelled[word]: (-forms[form], form)) for word in ranked[:most]]
+    return [
+        min(spellings[word], key=lambda form, forms=spellings[word]: (-forms[form], form)) for word in ranked[:most]
+    ]
 
 
 def stems_of(texts: Sequence[str]) -> Counter[str]:
     """Return in how many texts each stem is."""
-    return Counter(word for text in texts for word in {stem(one) for one in telling(text)})
+    return Counter(word for text in texts for word in {stem(token) for token in telling(text)})

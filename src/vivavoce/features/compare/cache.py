@@ -19,7 +19,7 @@ from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
 from vivavoce.store.store import Store
 
-KEPT = 16
+MAX_CACHED = 16
 """Comparisons that are cached."""
 
 
@@ -27,7 +27,7 @@ class Comparisons:
     """The comparisons of one server; safe for use from any thread."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Comparison] = OrderedDict()
+        self._comparisons: OrderedDict[Hashable, Comparison] = OrderedDict()
         self._lock = threading.Lock()
 
     def compare(
@@ -47,18 +47,18 @@ class Comparisons:
         """
         if a.finished_at is None or b.finished_at is None:
             return compare(store, a, b, *targets, reasons=reasons, level=level)
-        sides = [(one.model_dump_json(), store.browse.count_samples(one.id)) for one in (a, b)]
+        sides = [(grading.model_dump_json(), store.browse.count_samples(grading.id)) for grading in (a, b)]
         key = (*sides, targets, reasons, level)
         with self._lock:
-            if (known := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
+            if (known := self._comparisons.get(key)) is not None:
+                self._comparisons.move_to_end(key)
                 return known
-        found = compare(store, a, b, *targets, reasons=reasons, level=level)
+        comparison = compare(store, a, b, *targets, reasons=reasons, level=level)
         with self._lock:
-            self._kept[key] = found
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return found
+            self._comparisons[key] = comparison
+            while len(self._comparisons) > MAX_CACHED:
+                self._comparisons.popitem(last=False)
+        return comparison
 
     def several(self, store: Store, baseline: Grading, others: Sequence[Grading]) -> SeveralComparisons:
         """Return the result of `compare_several`, without reasons of flips.
@@ -67,10 +67,10 @@ class Comparisons:
             UsageError: a run is named twice, there are too many, or one has no target in common with the baseline.
         """
 
-        def compared(grading: Grading, other: Grading, level: float) -> Comparison:
+        def compare_at(grading: Grading, other: Grading, level: float) -> Comparison:
             return self.compare(store, grading, other, reasons=False, level=level)
 
-        return compare_several(baseline, others, store.run(baseline.run_id).suite, compared)
+        return compare_several(baseline, others, store.run(baseline.run_id).suite, compare_at)
 
 
 _comparisons: WeakKeyDictionary[object, Comparisons] = WeakKeyDictionary()

@@ -39,7 +39,7 @@ def several_data(baseline: str, runs: Sequence[str]) -> str:
     return address("api", "v1", "comparisons", "several", baseline=baseline, run=runs)
 
 
-OFFERED = 60
+MAX_OFFERED = 60
 """Runs that the form offers and that pairs are taken from."""
 PAIRS = 8
 """Pairs of runs that are offered."""
@@ -57,11 +57,11 @@ class Pair:
 
 def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, str] = ("", "")) -> dict[str, object]:
     """Return the values for the form; runs of the suite of a chosen run come first."""
-    newest = store.browse.runs(limit=OFFERED).runs
-    known = _known(store, a or b)
-    mine = store.browse.runs(limit=OFFERED // 2, suite=known.suite).runs if known else []
-    offered = {one.id: one for one in [*mine, *newest]}
-    pairs = _pairs([one for one in newest if one.grading is not None and one.partial_of is None])
+    newest = store.browse.runs(limit=MAX_OFFERED).runs
+    known = _find_run(store, a or b)
+    mine = store.browse.runs(limit=MAX_OFFERED // 2, suite=known.suite).runs if known else []
+    offered = {run.id: run for run in [*mine, *newest]}
+    pairs = _pairs([run for run in newest if run.grading is not None and run.partial_of is None])
     return {
         "section": "compare",
         "a": a,
@@ -76,7 +76,7 @@ def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, 
 def links_of_run(store: Store, run: Run) -> list[Page]:
     """Return the link to the comparison with the previous whole run of the same suite, if there is one."""
     earlier = store.browse.runs(encode_cursor((run.started_at, run.id)), 1, suite=run.suite, whole=True).runs
-    links = (compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None)
+    links = (compare_page(a=previous.id, b=run.id) for previous in earlier if previous.grading is not None)
     return [Page("Compare with the previous run", link, place="second") for link in links]
 
 
@@ -85,7 +85,7 @@ def comparison_link(a: str, b: str, target: str | None) -> str:
     return compare_page(a=a, b=b, target_a=target, target_b=target)
 
 
-def _known(store: Store, name: str) -> Run | None:
+def _find_run(store: Store, name: str) -> Run | None:
     try:
         return store.run(name) if name else None
     except UsageError:  # an invalid name is reported next to the form

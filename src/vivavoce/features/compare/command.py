@@ -62,19 +62,19 @@ def command(
     """
     decides = fail_on_worse or fail_on_break or smallest_effect is not None or baseline is not None
     tolerance = Tolerance(smallest_effect, fail_on_break) if decides else None
-    named = list(runs or [])
-    if len(named) > 2:
+    names = list(runs or [])
+    if len(names) > 2:
         if baseline is not None or any((grading_a, grading_b, target_a, target_b)):
             raise UsageError("--baseline, --grading-a, --grading-b, --target-a and --target-b are for two runs")
         with Store.open(store_of(store), create=False) as opened:
-            found = _several(opened, named, tolerance)
-        _show(found, as_json=as_json, as_markdown=as_markdown)
+            comparisons = _several(opened, names, tolerance)
+        _show(comparisons, as_json=as_json, as_markdown=as_markdown)
         if tolerance is not None:
-            raise typer.Exit(EXIT_CODES[found.verdict])
+            raise typer.Exit(EXIT_CODES[comparisons.verdict])
         return
-    if named == ["latest"] and not (grading_a or grading_b or target_a or target_b):
-        named = []
-    first, second = _runs(named, baseline, grading_a)
+    if names == ["latest"] and not (grading_a or grading_b or target_a or target_b):
+        names = []
+    first, second = _runs(names, baseline, grading_a)
     earlier = None if baseline is None else read_baseline(baseline).side
     with Store.open(store_of(store), create=False) as opened:
         side: Grading | GradedSide = earlier or _scores(opened, first, grading_a)
@@ -90,34 +90,34 @@ def command(
         raise typer.Exit(EXIT_CODES[both.ruling.verdict])
 
 
-def _several(store: Store, named: list[str], tolerance: Tolerance | None) -> SeveralComparisons:
-    def compared(grading: Grading, other: Grading, level: float) -> Comparison:
-        found = compare(store, grading, other, level=level)
+def _several(store: Store, names: list[str], tolerance: Tolerance | None) -> SeveralComparisons:
+    def compare_at(grading: Grading, other: Grading, level: float) -> Comparison:
+        result = compare(store, grading, other, level=level)
         if tolerance is None:
-            return found
-        check_two_runs(found)
-        return ruled(found, tolerance)
+            return result
+        check_two_runs(result)
+        return ruled(result, tolerance)
 
-    first, *others = (_scores(store, one, None) for one in named)
-    return compare_several(first, others, store.run(first.run_id).suite, compared)
+    first, *others = (_scores(store, name, None) for name in names)
+    return compare_several(first, others, store.run(first.run_id).suite, compare_at)
 
 
-def _runs(named: list[str], baseline: Path | None, grading_a: str | None) -> tuple[str, str]:
+def _runs(names: list[str], baseline: Path | None, grading_a: str | None) -> tuple[str, str]:
     """Return the earlier and the later run; with a baseline, the only run named is the later one."""
     if baseline is None:
-        return named[0] if named else "latest~1", named[1] if len(named) > 1 else "latest"
-    if len(named) > 1 or grading_a is not None:
+        return names[0] if names else "latest~1", names[1] if len(names) > 1 else "latest"
+    if len(names) > 1 or grading_a is not None:
         raise UsageError("--baseline takes the place of the earlier run; name only the later one")
-    return "", named[0] if named else "latest"
+    return "", names[0] if names else "latest"
 
 
-def _show(found: Comparison | SeveralComparisons, *, as_json: bool, as_markdown: bool) -> None:
+def _show(result: Comparison | SeveralComparisons, *, as_json: bool, as_markdown: bool) -> None:
     if as_json:
-        print_json(found.model_dump_json(indent=2))
+        print_json(result.model_dump_json(indent=2))
     elif as_markdown:
-        files().write(markdown_comparison(found) if isinstance(found, Comparison) else markdown_several(found))
+        files().write(markdown_comparison(result) if isinstance(result, Comparison) else markdown_several(result))
     else:
-        out().print(comparison(found) if isinstance(found, Comparison) else several(found))
+        out().print(comparison(result) if isinstance(result, Comparison) else several(result))
 
 
 def _scores(store: Store, run: str, grading: str | None) -> Grading:

@@ -21,10 +21,10 @@ from vivavoce.report.markdown import code, folded, interval, number, table
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import count
 
-SHOWN = 10
+MAX_ROWS = 10
 """Samples of one kind that are shown of a target."""
 
-WIDEST = 400
+MAX_CHARS = 400
 """Characters of a reason of a ruling."""
 
 _HEADS = ["grader", "n", "before", "after", "difference", "95% interval", "change", "errors before", "errors after"]
@@ -39,15 +39,15 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield f"**{code(comparison.suite_b)}: run {code(comparison.run_b)} after run {code(comparison.run_a)}**"
     if comparison.ruling is not None:
         yield from ("", f"**{comparison.ruling.sentence.capitalize()}**", "")
-        yield from (f"- {code(line, WIDEST)}" for line in reason_lines(comparison.ruling))
+        yield from (f"- {code(line, MAX_CHARS)}" for line in reason_lines(comparison.ruling))
     if comparison.same:
         yield from ("", "Both sides are the same grading, so there is no difference.")
         return
     for target in comparison.targets:
         yield from _target(target)
     yield ""
-    yield from (f"- {code(change.sentence, WIDEST)}" for change in comparison.changes)
-    yield from (f"- {code(note, WIDEST)}" for note in comparison.notes)
+    yield from (f"- {code(change.sentence, MAX_CHARS)}" for change in comparison.changes)
+    yield from (f"- {code(note, MAX_CHARS)}" for note in comparison.notes)
     for side, graders, targets in (
         ("before", comparison.graders_only_a, comparison.targets_only_a),
         ("after", comparison.graders_only_b, comparison.targets_only_b),
@@ -58,19 +58,19 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _target(comparison: TargetComparison) -> Iterator[str]:
-    named = (
+    heading = (
         code(comparison.target_b)
         if comparison.target_a == comparison.target_b
         else f"{code(comparison.target_a)} → {code(comparison.target_b)}"
     )
     lacks = [(comparison.unmatched_a, "before"), (comparison.unmatched_b, "after")]
     apart = "".join(f", {len(ids):,} only {side}" for ids, side in lacks if ids)
-    yield from ("", f"{named}: {count(comparison.matched, 'matched sample')}{apart}", "")
+    yield from ("", f"{heading}: {count(comparison.matched, 'matched sample')}{apart}", "")
     yield from table(_HEADS, "lrrrrrlrr", (_grader(grader) for grader in comparison.graders))
     for remark in remarks(comparison.graders):
-        yield from ("", code(remark, WIDEST))
+        yield from ("", code(remark, MAX_CHARS))
     notes = [f"- {code(grader.name)}: {grader.note}" for grader in comparison.graders if grader.note]
-    notes += [f"- {code(line, WIDEST)}" for line in spoiled_sides(comparison, ("before", "after"))]
+    notes += [f"- {code(line, MAX_CHARS)}" for line in spoiled_sides(comparison, ("before", "after"))]
     yield from (["", *notes] if notes else [])
     worse = [(grader.name, flip) for grader in comparison.graders for flip in grader.worsened]
     better = [(grader.name, flip) for grader in comparison.graders for flip in grader.improved]
@@ -104,11 +104,11 @@ def _grader(comparison: GraderComparison) -> list[str]:
 def _flips(flips: Sequence[tuple[str, Flip]]) -> Iterator[str]:
     rows = (
         [code(name), _sample(flip), number(flip.score_a), number(flip.score_b), _why(flip)]
-        for name, flip in flips[:SHOWN]
+        for name, flip in flips[:MAX_ROWS]
     )
     yield from table(["grader", "sample", "before", "after", "why"], "llrrl", rows)
-    if len(flips) > SHOWN:
-        yield from ("", f"and {len(flips) - SHOWN:,} more")
+    if len(flips) > MAX_ROWS:
+        yield from ("", f"and {len(flips) - MAX_ROWS:,} more")
     yield ""
 
 
@@ -121,5 +121,5 @@ def _sample(flip: Flip) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(map(code, names[:SHOWN])) + more
+    more = f" and {len(names) - MAX_ROWS:,} more" if len(names) > MAX_ROWS else ""
+    return ", ".join(map(code, names[:MAX_ROWS])) + more

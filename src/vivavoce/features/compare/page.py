@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from vivavoce.errors import UsageError
 from vivavoce.features.compare.cache import Comparisons, comparisons_of
 from vivavoce.features.compare.choosing import choice, compare_page, compared_samples, compared_suites, comparison_data
-from vivavoce.features.compare.plots import difference, finding, lead, scale_of, signed, uneven
+from vivavoce.features.compare.plots import difference, finding, format_signed, lead, scale_of, uneven
 from vivavoce.features.compare.several_page import several_values
 from vivavoce.features.compare.text_difference import suite_difference
 from vivavoce.records.run import Grading, Run
@@ -33,7 +33,7 @@ from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-SHOWN = 50
+PAGE_SIZE = 50
 """Samples of a kind on one page."""
 
 Kind: TypeAlias = Literal["worsened", "improved", "broke", "fixed", "unmatched_a", "unmatched_b"]
@@ -48,7 +48,7 @@ class NamedScores(BaseModel):
     grading_b: str = ""
 
 
-class Named(NamedScores):
+class ComparisonQuery(NamedScores):
     """The runs with the targets to compare.
 
     `b` may name several runs, with blanks between them; each is then compared with `a`.
@@ -62,33 +62,33 @@ class Named(NamedScores):
 
 
 @router.get("/compare")
-def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response:
+def compare_runs(request: Request, query: Annotated[ComparisonQuery, Query()]) -> Response:
     """Compare two runs; `only` shows all samples of one kind, from the place `from` on."""
     store = store_of(request)
-    a, b, targets = named.a.strip(), named.b.strip(), (named.target_a, named.target_b)
+    a, b, targets = query.a.strip(), query.b.strip(), (query.target_a, query.target_b)
     if not a or not b:
         return page("choose_runs.html", choice(store, a, b))
     try:
         if len(others := b.split()) > 1:
             return page("compare_several.html", several_values(store, comparisons_of(request), [a, *others]))
-        sides = Sides.read(store, named)
-        if named.grader:
-            check_grader(named.grader, sides.grading_a, sides.grading_b)
-        found = sides.compare(store, comparisons_of(request))
+        sides = Sides.read(store, query)
+        if query.grader:
+            check_grader(query.grader, sides.grading_a, sides.grading_b)
+        comparison = sides.compare(store, comparisons_of(request))
     except UsageError as error:
         problem = safe("; ".join(map(str, error.problems)))
         return page("choose_runs.html", choice(store, a, b, problem, targets), answered(error).status)
-    kind = next((kind for kind in get_args(Kind) if kind == named.only), None)
-    values = _values(_View(store, sides, found, named.grader, kind, named.first))
+    kind = next((kind for kind in get_args(Kind) if kind == query.only), None)
+    values = _values(_View(store, sides, comparison, query.grader, kind, query.first))
     return page("compare.html", {**values, "menu": views_menu(request)})
 
 
 @router.get("/compare/suites")
-def compare_suites(request: Request, named: Annotated[NamedScores, Query()]) -> Response:
+def compare_suites(request: Request, query: Annotated[NamedScores, Query()]) -> Response:
     """Show the suites of two runs, line by line where they differ."""
-    sides = Sides.read(store_of(request), Named(**named.model_dump()))
+    sides = Sides.read(store_of(request), ComparisonQuery(**query.model_dump()))
     lines = suite_difference((sides.a, sides.grading_a), (sides.b, sides.grading_b))
-    whole = compare_page(**sides.named)
+    whole = compare_page(**sides.parameters)
     return page("compare_suites.html", {"section": "compare", "sides": sides, "lines": lines, "whole": whole})
 
 
@@ -100,29 +100,29 @@ class Sides:
     b: Run
     grading_a: Grading
     grading_b: Grading
-    named: dict[str, str | None]
+    parameters: dict[str, str | None]
 
     @classmethod
-    def read(cls, store: Store, named: Named) -> Sides:
+    def read(cls, store: Store, query: ComparisonQuery) -> Sides:
         """Read both sides.
 
         Raises:
             UsageError: there is no such run or grading.
         """
-        a, b = store.run(named.a.strip(), whole=True), store.run(named.b.strip(), whole=True)
+        a, b = store.run(query.a.strip(), whole=True), store.run(query.b.strip(), whole=True)
         grading_a, grading_b = (
-            store.grading(a.id, named.grading_a or None),
-            store.grading(b.id, named.grading_b or None),
+            store.grading(a.id, query.grading_a or None),
+            store.grading(b.id, query.grading_b or None),
         )
-        kept: dict[str, str | None] = {
+        parameters: dict[str, str | None] = {
             "a": a.id,
             "b": b.id,
-            "grading_a": grading_a.id if named.grading_a else None,
-            "grading_b": grading_b.id if named.grading_b else None,
-            "target_a": named.target_a or None,
-            "target_b": named.target_b or None,
+            "grading_a": grading_a.id if query.grading_a else None,
+            "grading_b": grading_b.id if query.grading_b else None,
+            "target_a": query.target_a or None,
+            "target_b": query.target_b or None,
         }
-        return cls(a, b, grading_a, grading_b, kept)
+        return cls(a, b, grading_a, grading_b, parameters)
 
     def compare(self, store: Store, comparisons: Comparisons) -> Comparison:
         """Compare them, without reasons of flips.
@@ -130,7 +130,7 @@ class Sides:
         Raises:
             UsageError: a target does not exist, or no target is on both sides.
         """
-        targets = self.named["target_a"], self.named["target_b"]
+        targets = self.parameters["target_a"], self.parameters["target_b"]
         return comparisons.compare(store, self.grading_a, self.grading_b, targets, reasons=False)
 
 
@@ -140,15 +140,15 @@ class _View:
 
     store: Store
     sides: Sides
-    found: Comparison
+    comparison: Comparison
     grader: str
     only: Kind | None
     first: int
 
     def link(self, **changed: str | int | None) -> str:
         """Return the address of this page with changed parameters."""
-        kept = {**self.sides.named, "grader": self.grader or None}
-        return compare_page(**{**kept, **changed})
+        parameters = {**self.sides.parameters, "grader": self.grader or None}
+        return compare_page(**{**parameters, **changed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,28 +175,28 @@ class _List:
 
 
 def _values(view: _View) -> dict[str, object]:
-    found, sides = view.found, view.sides
-    target = found.targets[0]
+    comparison, sides = view.comparison, view.sides
+    target = comparison.targets[0]
     headline = str(gate_of(sides.grading_b).get("metric_key") or "reward")
-    shown = next((grader for grader in target.graders if grader.name == view.grader), None) or lead(
+    lead_grader = next((grader for grader in target.graders if grader.name == view.grader), None) or lead(
         target.graders, headline
     )
     scale = scale_of(target.graders)
     return {
         "section": "compare",
-        "found": found,
+        "found": comparison,
         "target": target,
         "heads": _heads(view, target),
-        "finding": "" if found.same else safe(finding(target, shown)),
+        "finding": "" if comparison.same else safe(finding(target, lead_grader)),
         "differences": [
-            difference(grader, scale, view.link(grader=grader.name) + "#flips", shown=grader is shown)
+            difference(grader, scale, view.link(grader=grader.name) + "#flips", is_shown=grader is lead_grader)
             for grader in target.graders
         ],
         "scale": scale,
-        "signed": signed,
-        "shown": shown,
-        "chance": uneven(shown) if shown else None,
-        "lists": _lists(view, target, shown),
+        "signed": format_signed,
+        "shown": lead_grader,
+        "chance": uneven(lead_grader) if lead_grader else None,
+        "lists": _lists(view, target, lead_grader),
         "only": view.only,
         "whole": view.link(),
         "targets": _targets(view),
@@ -205,7 +205,7 @@ def _values(view: _View) -> dict[str, object]:
         "regrade": [
             (side, new_job_page(grade=run.id), _command(run)) for side, run in (("A", sides.a), ("B", sides.b))
         ],
-        "suites_link": compared_suites(**{name: sides.named[name] for name in NamedScores.model_fields}),
+        "suites_link": compared_suites(**{name: sides.parameters[name] for name in NamedScores.model_fields}),
         "json_link": comparison_data(a=sides.a.id, b=sides.b.id),
     }
 
@@ -219,21 +219,21 @@ def _heads(view: _View, target: TargetComparison) -> list[dict[str, object]]:
             "run": run,
             "grading": grading,
             "target": name,
-            "link": run_page(run.id, grading=grading.id if named else None),
-            "other": compare_page(**{other: sides.named[other]}),
+            "link": run_page(run.id, grading=grading.id if chosen_grading else None),
+            "other": compare_page(**{other: sides.parameters[other]}),
             "complete": grading.finished_at is not None,
-            "named": named is not None,
+            "named": chosen_grading is not None,
         }
-        for side, run, grading, name, other, named in (
-            ("A", sides.a, sides.grading_a, target.target_a, "b", sides.named["grading_a"]),
-            ("B", sides.b, sides.grading_b, target.target_b, "a", sides.named["grading_b"]),
+        for side, run, grading, name, other, chosen_grading in (
+            ("A", sides.a, sides.grading_a, target.target_a, "b", sides.parameters["grading_a"]),
+            ("B", sides.b, sides.grading_b, target.target_b, "a", sides.parameters["grading_b"]),
         )
     ]
 
 
 def _targets(view: _View) -> list[tuple[str, str, str]]:
     """Return the pairs of targets to choose from, if there are several."""
-    pairs = [(target.target_a, target.target_b) for target in view.found.targets]
+    pairs = [(target.target_a, target.target_b) for target in view.comparison.targets]
     return [(*pair, view.link(target_a=pair[0], target_b=pair[1])) for pair in pairs] if len(pairs) > 1 else []
 
 
@@ -252,14 +252,14 @@ def _list(view: _View, kind: Kind, target: TargetComparison, comparison: GraderC
         getattr(target, kind) if kind.startswith("unmatched") else (getattr(comparison, kind) if comparison else ())
     )
     first = view.first if view.only else 0
-    some = everything[first : first + SHOWN]
+    some = everything[first : first + PAGE_SIZE]
     lines = (
-        _flips(view, target, comparison, kind, [one for one in some if isinstance(one, Flip)])
+        _flips(view, target, comparison, kind, [flip for flip in some if isinstance(flip, Flip)])
         if comparison is not None and kind in ("worsened", "improved")
-        else _samples(view, target, kind, [one for one in some if isinstance(one, str)])
+        else _samples(view, target, kind, [sample for sample in some if isinstance(sample, str)])
     )
-    before = view.link(only=kind, **{"from": max(first - SHOWN, 0) or None}) if first else None
-    after = view.link(only=kind, **{"from": first + SHOWN}) if first + SHOWN < len(everything) else None
+    before = view.link(only=kind, **{"from": max(first - PAGE_SIZE, 0) or None}) if first else None
+    after = view.link(only=kind, **{"from": first + PAGE_SIZE}) if first + PAGE_SIZE < len(everything) else None
     return _List(kind, lines, len(everything), view.link(only=kind), before, after)
 
 
@@ -270,14 +270,14 @@ def _flips(
     store, sides = view.store, view.sides
     worse = kind == "worsened"
     grading, name = (sides.grading_b, target.target_b) if worse else (sides.grading_a, target.target_a)
-    ids = [one.sample_b if worse else one.sample_a for one in some]
+    ids = [flip.sample_b if worse else flip.sample_a for flip in some]
     attempts = store.scenarios.numbers(grading.run_id, name, ids)
     why, about = (
         reasons_of(store, grading, comparison.name, attempts),
         store.scenarios.titles(grading.run_id, name, ids),
     )
     where: dict[str, Any] = {
-        **sides.named,
+        **sides.parameters,
         "target_a": target.target_a,
         "target_b": target.target_b,
         "grader": comparison.name,
@@ -286,12 +286,12 @@ def _flips(
     return [
         _Line(
             title=about.get(sample, sample),
-            name=one.sample_a if one.sample_a == one.sample_b else f"{one.sample_a} / {one.sample_b}",
-            link=compared_samples(**where, sample_a=one.sample_a, sample_b=one.sample_b),
-            scores=f"{one.score_a:.2f} → {one.score_b:.2f}",
+            name=flip.sample_a if flip.sample_a == flip.sample_b else f"{flip.sample_a} / {flip.sample_b}",
+            link=compared_samples(**where, sample_a=flip.sample_a, sample_b=flip.sample_b),
+            scores=f"{flip.score_a:.2f} → {flip.score_b:.2f}",
             why=why.get(sample, ""),
         )
-        for one, sample in zip(some, ids, strict=True)
+        for flip, sample in zip(some, ids, strict=True)
     ]
 
 
@@ -300,6 +300,9 @@ def _samples(view: _View, target: TargetComparison, kind: Kind, ids: Sequence[st
     sides = view.sides
     on_a = kind == "unmatched_a"
     run, name = (sides.a, target.target_a) if on_a else (sides.b, target.target_b)
-    grading = sides.named["grading_a" if on_a else "grading_b"]
+    grading = sides.parameters["grading_a" if on_a else "grading_b"]
     about = view.store.scenarios.titles(run.id, name, ids)
-    return [_Line(about.get(one, one), one, sample_page(run.id, one, target=name, grading=grading)) for one in ids]
+    return [
+        _Line(about.get(sample, sample), sample, sample_page(run.id, sample, target=name, grading=grading))
+        for sample in ids
+    ]

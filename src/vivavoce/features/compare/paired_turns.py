@@ -19,7 +19,7 @@ from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
 from vivavoce.store.runs.rows import SampleStatus, worst_of
 
-SHOWN = 200
+PAGE_SIZE = 200
 """Turns on one page."""
 ALIKE = 0.3
 """The share of two answers that has to be the same for their differences in words to be shown."""
@@ -66,7 +66,7 @@ class PairedTurn:
     @property
     def calls(self) -> bool:
         """Whether there is a tool call on either side."""
-        return any(one is not None and one.calls for one in (self.a, self.b))
+        return any(half is not None and half.calls for half in (self.a, self.b))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +86,18 @@ def paired_turns(a: Outcome, b: Outcome, first: int = 0, showing: Sequence[Showi
     `showing` says how the messages of each are shown.
     """
     shown_a, shown_b = showing or (Showing(), Showing())
-    one, other = _Side.of(a, "a-", shown_a), _Side.of(b, "b-", shown_b)
+    left, right = _Side.of(a, "a-", shown_a), _Side.of(b, "b-", shown_b)
     parting = parting_turn(a, b)
-    both = list(zip_longest(one.turns, other.turns))
-    for turn in one.turns[:first]:
-        one.writer.skip(turn.messages)
-    for turn in other.turns[:first]:
-        other.writer.skip(turn.messages)
-    shown = [
-        _paired(first + place, one, other, turns, parting) for place, turns in enumerate(both[first : first + SHOWN])
+    both = list(zip_longest(left.turns, right.turns))
+    for turn in left.turns[:first]:
+        left.writer.skip(turn.messages)
+    for turn in right.turns[:first]:
+        right.writer.skip(turn.messages)
+    pairs = [
+        _pair_turns(first + place, left, right, turns, parting)
+        for place, turns in enumerate(both[first : first + PAGE_SIZE])
     ]
-    return PairedTalk(shown, one.whole, other.whole, len(both), parting)
+    return PairedTalk(pairs, left.whole, right.whole, len(both), parting)
 
 
 def parting_turn(a: Outcome, b: Outcome) -> int | None:
@@ -106,13 +107,13 @@ def parting_turn(a: Outcome, b: Outcome) -> int | None:
     """
     notes_a, notes_b = _states(a), _states(b)
     both = list(zip_longest(a.attempt.trajectory.turns, b.attempt.trajectory.turns))
-    for index, (one, other) in enumerate(both):
-        if one is None or other is None or notes_a.get(index) != notes_b.get(index):
+    for index, (left, right) in enumerate(both):
+        if left is None or right is None or notes_a.get(index) != notes_b.get(index):
             return index
-        if _calls(one) != _calls(other) or (one.failure is None) != (other.failure is None):
+        if _calls(left) != _calls(right) or (left.failure is None) != (right.failure is None):
             return index
     return next(
-        (index for index, (one, other) in enumerate(both) if one and other and _words(one) != _words(other)), None
+        (index for index, (left, right) in enumerate(both) if left and right and _words(left) != _words(right)), None
     )
 
 
@@ -138,7 +139,7 @@ class _Side:
         return Half(parts, notes, turn.failure)
 
 
-def _paired(
+def _pair_turns(
     index: int, side: _Side, other: _Side, turns: tuple[Turn | None, Turn | None], parting: int | None
 ) -> PairedTurn:
     left, right = turns
@@ -155,11 +156,11 @@ def _paired(
     return PairedTurn(index, user_parts, a, b, same, index == parting, differing, mark)
 
 
-def _difference(one: Turn, other: Turn) -> list[Stretch]:
+def _difference(first: Turn, second: Turn) -> list[Stretch]:
     """Return the words that differ between the answers of two turns, none if these have too little in common."""
     before, after = (
         "\n".join(safe(message.text) for message in turn.messages if message.role == "assistant" and message.text)
-        for turn in (one, other)
+        for turn in (first, second)
     )
     if not before or not after or before == after:
         return []
@@ -180,8 +181,8 @@ def _user_texts(turn: Turn) -> list[str]:
 
 
 def _calls(turn: Turn) -> list[tuple[str, str]]:
-    made = [call for message in turn.messages if isinstance(message, AIMessage) for call in message.tool_calls or ()]
-    return [(call.function.name, call.function.arguments) for call in made]
+    calls = [call for message in turn.messages if isinstance(message, AIMessage) for call in message.tool_calls or ()]
+    return [(call.function.name, call.function.arguments) for call in calls]
 
 
 def _words(turn: Turn) -> list[tuple[str, str]]:

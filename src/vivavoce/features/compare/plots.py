@@ -37,7 +37,7 @@ class DifferenceScale:
         """Return the axis that shows all of some values, and at least a step on both sides of zero."""
         known = [0.0, *values]
         least, most = min(known), max(known)
-        step = next((one for one in _STEPS if (most - least) / one <= _TICKS), _STEPS[-1])
+        step = next((step_size for step_size in _STEPS if (most - least) / step_size <= _TICKS), _STEPS[-1])
         below = max(math.ceil(-least / step - 1e-9), 1)
         above = max(math.ceil(most / step - 1e-9), 1)
         return cls(-below * step, above * step, step)
@@ -62,7 +62,7 @@ class Difference:
     word: str
     plot: Range | None
     link: str
-    shown: bool
+    is_shown: bool
 
 
 def scale_of(graders: Sequence[GraderComparison]) -> DifferenceScale:
@@ -71,9 +71,9 @@ def scale_of(graders: Sequence[GraderComparison]) -> DifferenceScale:
     return DifferenceScale.around(ends)
 
 
-def difference(grader: GraderComparison, scale: DifferenceScale, link: str, *, shown: bool) -> Difference:
+def difference(grader: GraderComparison, scale: DifferenceScale, link: str, *, is_shown: bool) -> Difference:
     """Return a grader as a row of the table; `shown` means that its flips are on the page."""
-    return Difference(grader, grader.reading, _word(grader), _plot(grader, scale), link, shown)
+    return Difference(grader, grader.reading, _word(grader), _plot(grader, scale), link, is_shown)
 
 
 def lead(graders: Sequence[GraderComparison], headline: str | None) -> GraderComparison | None:
@@ -83,12 +83,12 @@ def lead(graders: Sequence[GraderComparison], headline: str | None) -> GraderCom
     """
     worse = [grader for grader in graders if grader.reading == "worse"]
     if worse:
-        return min(worse, key=lambda one: one.difference or 0.0)
-    known = sorted(graders, key=lambda one: (one.reading == "incomparable", one.name != headline))
+        return min(worse, key=lambda grader: grader.difference or 0.0)
+    known = sorted(graders, key=lambda grader: (grader.reading == "incomparable", grader.name != headline))
     return next(iter(known), None)
 
 
-def signed(value: float | None, digits: int = 3) -> str:
+def format_signed(value: float | None, digits: int = 3) -> str:
     """Return a difference with its sign, or a dash if there is none."""
     return "–" if value is None else f"{value:+.{digits}f}".replace("-", "−")
 
@@ -103,9 +103,9 @@ def finding(target: TargetComparison, comparison: GraderComparison | None) -> st
             return " ".join(measured)
         return f"No grader has a score on both sides for any of the {count(target.matched, 'common sample')}."
     alike = [grader for grader in target.graders if grader.reading != "incomparable"]
-    compared = [one for one in alike if one.reading != "measured"]
+    compared = [grader for grader in alike if grader.reading != "measured"]
     apart = [grader for grader in target.graders if grader.reading == "incomparable"]
-    if not any(one.n for one in compared):
+    if not any(grader.n for grader in compared):
         return f"{_apart(apart)}, so differences may come from the grader. Grade both runs in the same way first."
     parts = [f"On the {pairs} that both runs scored, {_changes(compared)}."]
     if apart:
@@ -121,7 +121,7 @@ def _apart(graders: Sequence[GraderComparison]) -> str:
 
 def several_finding(comparisons: SeveralComparisons) -> str:
     """Return in a sentence for each run how it differs from the baseline."""
-    return " ".join(f"{letter}{_difference_from_a(one)}." for letter, one in comparisons.lettered)
+    return " ".join(f"{letter}{_difference_from_a(comparison)}." for letter, comparison in comparisons.lettered)
 
 
 def _difference_from_a(comparison: Comparison) -> str:
@@ -133,7 +133,7 @@ def _difference_from_a(comparison: Comparison) -> str:
     if not any(grader.n for grader in graders):
         return " cannot be compared with A"
     phrases = [
-        f" is {word} than A on {listed([_name(one) for one in mine])}"
+        f" is {word} than A on {listed([_name(grader) for grader in mine])}"
         for word in ("worse", "better")
         if (mine := [grader for grader in graders if grader.reading == word])
     ]
@@ -155,10 +155,10 @@ def _changes(graders: Sequence[GraderComparison]) -> str:
 
 def _change(reading: Reading, graders: Sequence[GraderComparison]) -> str:
     mine = [grader for grader in graders if grader.reading == reading]
-    mine.sort(key=lambda one: -abs(one.difference or 0.0))
+    mine.sort(key=lambda grader: -abs(grader.difference or 0.0))
     if not mine:
         return ""
-    return f"B is {reading} on {listed([_by(one) for one in mine])}"
+    return f"B is {reading} on {listed([_by(grader) for grader in mine])}"
 
 
 def _by(grader: GraderComparison) -> str:
@@ -193,11 +193,11 @@ def _word(grader: GraderComparison) -> str:
 def _plot(grader: GraderComparison, scale: DifferenceScale) -> Range | None:
     if grader.difference is None:
         return None
-    label = f"Difference {signed(grader.difference)}"
+    label = f"Difference {format_signed(grader.difference)}"
     bad = grader.reading == "worse"
     if grader.low is None or grader.high is None:
         return Range(scale.at(grader.difference), None, None, bad, False, f"{label}, no interval")
-    label += f", {100 * grader.level:.4g}% interval {signed(grader.low)} to {signed(grader.high)}"
+    label += f", {100 * grader.level:.4g}% interval {format_signed(grader.low)} to {format_signed(grader.high)}"
     return Range(scale.at(grader.difference), scale.at(grader.low), scale.at(grader.high), bad, False, label)
 
 

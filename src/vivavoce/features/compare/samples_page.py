@@ -13,8 +13,8 @@ from pydantic import Field
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.features.compare.cache import Comparisons, comparisons_of
 from vivavoce.features.compare.choosing import compare_page, compared_samples
-from vivavoce.features.compare.page import Named, Sides
-from vivavoce.features.compare.paired_turns import SHOWN, paired_turns
+from vivavoce.features.compare.page import ComparisonQuery, Sides
+from vivavoce.features.compare.paired_turns import PAGE_SIZE, paired_turns
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
 from vivavoce.report.comparison.comparison import Flip
@@ -31,7 +31,7 @@ from vivavoce.store.store import Store
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
-class NamedSamples(Named):
+class NamedSamples(ComparisonQuery):
     """The samples, and the first turn; the second sample has the id of the first by default."""
 
     sample_a: str
@@ -41,19 +41,19 @@ class NamedSamples(Named):
 
 
 @router.get("/compare/samples")
-def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -> Response:
+def compare_samples(request: Request, query: Annotated[NamedSamples, Query()]) -> Response:
     """Show two conversations; without a trial, the one in which they differ most."""
     store = store_of(request)
-    sides = Sides.read(store, named)
-    if named.grader:
-        check_grader(named.grader, sides.grading_a, sides.grading_b)
-    sample_b = named.sample_b or named.sample_a
+    sides = Sides.read(store, query)
+    if query.grader:
+        check_grader(query.grader, sides.grading_a, sides.grading_b)
+    sample_b = query.sample_b or query.sample_a
     comparisons: Comparisons = comparisons_of(request)
-    view = _View(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
-    outcomes = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
-    others = _outcomes(store, sides.b, sides.grading_b, sample_b, named.target_b)
-    both = _chosen(outcomes, others, None if named.trial is None else to_index(named.trial))
-    return page("side_by_side.html", _values(view, both, _trials(outcomes, others), to_index(named.first)))
+    view = _View(store, comparisons, sides, query.sample_a, sample_b, query.grader or None, query.only or None)
+    outcomes = _outcomes(store, sides.a, sides.grading_a, query.sample_a, query.target_a)
+    others = _outcomes(store, sides.b, sides.grading_b, sample_b, query.target_b)
+    both = _choose_trial(outcomes, others, None if query.trial is None else to_index(query.trial))
+    return page("side_by_side.html", _values(view, both, _trials(outcomes, others), to_index(query.first)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,18 @@ class _View:
 
     def link(self, *, trial: int | None = None, turn: int | None = None, **changed: str | None) -> str:
         """Return the address of this page with changed parameters."""
-        kept = {**self.sides.named, "sample_a": self.sample_a, "sample_b": self.sample_b}
-        named = {**kept, "grader": self.grader, "only": self.only, **changed}
-        return compared_samples(trial=trial, turn=turn, **named)
+        base = {**self.sides.parameters, "sample_a": self.sample_a, "sample_b": self.sample_b}
+        parameters = {**base, "grader": self.grader, "only": self.only, **changed}
+        return compared_samples(trial=trial, turn=turn, **parameters)
 
 
 def _outcomes(store: Store, run: Run, grading: Grading, sample: str, target: str) -> list[Outcome]:
     """Return the trials of a sample for one target, by default for the first one."""
-    found = list(store.outcomes(grading.id, sample_id=sample))
-    chosen = target or next((one.attempt.key.target for one in found), "")
-    mine = [one for one in found if one.attempt.key.target == chosen]
+    outcomes = list(store.outcomes(grading.id, sample_id=sample))
+    selected_target = target or next((outcome.attempt.key.target for outcome in outcomes), "")
+    mine = [outcome for outcome in outcomes if outcome.attempt.key.target == selected_target]
     if not mine:
-        raise no_conversation(run.id, sample, target or None, None, (one.attempt.key for one in found))
+        raise no_conversation(run.id, sample, target or None, None, (outcome.attempt.key for outcome in outcomes))
     return mine
 
 
@@ -88,7 +88,7 @@ def _trials(outcomes: Sequence[Outcome], others: Sequence[Outcome]) -> list[int]
     return sorted({outcome.attempt.key.trial for outcome in outcomes} & {other.attempt.key.trial for other in others})
 
 
-def _chosen(outcomes: Sequence[Outcome], others: Sequence[Outcome], trial: int | None) -> tuple[Outcome, Outcome]:
+def _choose_trial(outcomes: Sequence[Outcome], others: Sequence[Outcome], trial: int | None) -> tuple[Outcome, Outcome]:
     pairs = [(a, b) for a in outcomes for b in others if a.attempt.key.trial == b.attempt.key.trial]
     if trial is not None:
         pairs = [(a, b) for a, b in pairs if a.attempt.key.trial == trial]
@@ -117,8 +117,8 @@ def _place(view: _View) -> _Place | None:
     """Return the place among the flips that the reader comes from, None if they come from elsewhere."""
     if view.grader is None or view.only not in ("worsened", "improved"):
         return None
-    found = view.sides.compare(view.store, view.comparisons)
-    grader = next((one for one in found.targets[0].graders if one.name == view.grader), None)
+    comparison = view.sides.compare(view.store, view.comparisons)
+    grader = next((grader for grader in comparison.targets[0].graders if grader.name == view.grader), None)
     flips: list[Flip] = getattr(grader, view.only) if grader else []
     number = next((i for i, flip in enumerate(flips) if flip.sample_a == view.sample_a), None)
     if number is None:
@@ -133,31 +133,31 @@ def _place(view: _View) -> _Place | None:
 
 
 def _values(view: _View, both: tuple[Outcome, Outcome], trials: Sequence[int], first: int) -> dict[str, object]:
-    longest = max(len(one.attempt.trajectory.turns) for one in both)
-    first = min(first, max(longest - 1, 0)) // SHOWN * SHOWN
+    longest = max(len(outcome.attempt.trajectory.turns) for outcome in both)
+    first = min(first, max(longest - 1, 0)) // PAGE_SIZE * PAGE_SIZE
     runs = (view.sides.a, view.sides.b)
-    looks = [showing(run.id, one.attempt.key) for run, one in zip(runs, both, strict=True)]
+    looks = [showing(run.id, outcome.attempt.key) for run, outcome in zip(runs, both, strict=True)]
     talk = paired_turns(*both, first, looks)
     trial = both[0].attempt.key.trial
 
     def page_from(turn: int | None) -> str | None:
         return None if turn is None or not 0 <= turn < longest else view.link(trial=trial, turn=turn)
 
-    here = talk.parting is None or first <= talk.parting < first + SHOWN
+    here = talk.parting is None or first <= talk.parting < first + PAGE_SIZE
     return {
         "section": "compare",
         "title": title_of(json.loads(both[1].attempt.sample)) or view.sample_b,
         "heads": [_head(view, "A", both[0]), _head(view, "B", both[1])],
         "talk": talk,
-        "whole": compare_page(**view.sides.named, grader=view.grader),
-        "trials": [(one, view.link(trial=one), one == trial) for one in trials] if len(trials) > 1 else [],
+        "whole": compare_page(**view.sides.parameters, grader=view.grader),
+        "trials": [(number, view.link(trial=number), number == trial) for number in trials] if len(trials) > 1 else [],
         "parting": _anchor(talk.parting, "" if here else page_from(talk.parting)),
-        "before": page_from(first - SHOWN),
-        "after": page_from(first + SHOWN),
+        "before": page_from(first - PAGE_SIZE),
+        "after": page_from(first + PAGE_SIZE),
         "first": first,
-        "last": min(first + SHOWN, longest) - 1,
+        "last": min(first + PAGE_SIZE, longest) - 1,
         "place": _place(view),
-        "ending": any(one.attempt.trajectory.test is not None for one in both),
+        "ending": any(outcome.attempt.trajectory.test is not None for outcome in both),
     }
 
 
@@ -168,9 +168,9 @@ def _anchor(turn: int | None, page: str | None) -> str | None:
 
 def _head(view: _View, side: str, outcome: Outcome) -> dict[str, object]:
     """Return the head of a side."""
-    run, named = (view.sides.a, "grading_a") if side == "A" else (view.sides.b, "grading_b")
+    run, grading_key = (view.sides.a, "grading_a") if side == "A" else (view.sides.b, "grading_b")
     key, talk = outcome.attempt.key, outcome.attempt.trajectory
-    grading = view.sides.named[named]
+    grading = view.sides.parameters[grading_key]
     return {
         "side": side,
         "run": run,

@@ -29,7 +29,7 @@ from vivavoce.report.terminal import interval, number
 from vivavoce.report.text import Column, FittingTable, Labelled
 from vivavoce.safe_text import safe
 
-MOST = 12
+MAX_RUNS = 12
 """Runs that are compared at a time, the baseline included."""
 
 Compare: TypeAlias = Callable[[Grading, Grading, float], Comparison]
@@ -66,14 +66,14 @@ class SeveralComparisons(Compared):
     @property
     def lines(self) -> list[Line]:
         """What the comparisons say, grader by grader."""
-        found = [
+        lines = [
             Line(letter, target, grader)
-            for letter, one in self.lettered
-            for target in one.targets
+            for letter, comparison in self.lettered
+            for target in comparison.targets
             for grader in target.graders
         ]
-        names = list(dict.fromkeys(line.grader.name for line in found))
-        return sorted(found, key=lambda line: names.index(line.grader.name))
+        names = list(dict.fromkeys(line.grader.name for line in lines))
+        return sorted(lines, key=lambda line: names.index(line.grader.name))
 
     @property
     def verdict(self) -> Verdict:
@@ -86,14 +86,14 @@ def compare_several(baseline: Grading, others: Sequence[Grading], suite: str, co
     """Compare each of some gradings with a baseline grading of a run of `suite`.
 
     Raises:
-        UsageError: a run is named twice, there are more than `MOST`, or one has no target in common with the baseline.
+        UsageError: a run is named twice, there are more than `MAX_RUNS`, or one shares no target with the baseline.
     """
-    named = [baseline.id, *(other.id for other in others)]
-    twice = next((name for place, name in enumerate(named) if name in named[:place]), None)
+    ids = [baseline.id, *(other.id for other in others)]
+    twice = next((name for place, name in enumerate(ids) if name in ids[:place]), None)
     if twice is not None:
         raise UsageError(f"the grading {twice} is named twice")
-    if len(named) > MOST:
-        raise UsageError(f"compare at most {MOST} runs at a time, got {len(named)}")
+    if len(ids) > MAX_RUNS:
+        raise UsageError(f"compare at most {MAX_RUNS} runs at a time, got {len(ids)}")
     level = 1 - 0.05 / len(others)
     return SeveralComparisons(
         suite=suite,
@@ -122,13 +122,13 @@ _HEADS = ["grader", "run", "n", "mean A", "mean", "difference", "interval", "cha
 def several(comparisons: SeveralComparisons) -> Group:
     """Return what changed from a baseline to each of several runs, for the terminal."""
     parts: list[RenderableType] = [_head("A", comparisons.grading, comparisons.suite)]
-    parts += [_head(letter, one.grading_b, one.suite_b) for letter, one in comparisons.lettered]
+    parts += [_head(letter, comparison.grading_b, comparison.suite_b) for letter, comparison in comparisons.lettered]
     parts += [Text(), FittingTable(_COLUMNS, list(_rows(comparisons))), Text(), Text(_level(comparisons), style="dim")]
-    for letter, one in comparisons.lettered:
-        lines = [*_measured(one), *(change.sentence for change in one.changes), *one.notes]
+    for letter, comparison in comparisons.lettered:
+        lines = [*_measured_lines(comparison), *(change.sentence for change in comparison.changes), *comparison.notes]
         parts += [Labelled(Text(f"{letter}  "), Text(safe(line))) for line in lines]
-        if one.ruling is not None:
-            parts += [Text(), Text(f"{letter}", style="bold"), *list(ruling_lines(one.ruling))[1:]]
+        if comparison.ruling is not None:
+            parts += [Text(), Text(f"{letter}", style="bold"), *list(ruling_lines(comparison.ruling))[1:]]
     return Group(*parts)
 
 
@@ -141,7 +141,7 @@ def _head(letter: str, grading: str, suite: str) -> Labelled:
     return Labelled(Text(f"{letter}  ", style="bold"), Text(f"{grading} · {safe(suite)}", style="bold"))
 
 
-def _measured(comparison: Comparison) -> list[str]:
+def _measured_lines(comparison: Comparison) -> list[str]:
     """Return how each grader that measures changed."""
     return [line for target in comparison.targets for line in measured_remarks(target.graders)]
 
@@ -154,18 +154,23 @@ def _level(comparisons: SeveralComparisons) -> str:
 def _rows(comparisons: SeveralComparisons) -> Iterator[list[Text]]:
     before = ""
     for line in comparisons.lines:
-        one, style = line.grader, STYLES.get(line.grader.reading, "")
+        grader, style = line.grader, STYLES.get(line.grader.reading, "")
         cells = [
-            "" if one.name == before else safe(one.name),
+            "" if grader.name == before else safe(grader.name),
             line.letter + _target(comparisons, line),
-            str(one.n),
-            number(one.mean_a),
-            number(one.mean_b),
+            str(grader.n),
+            number(grader.mean_a),
+            number(grader.mean_b),
         ]
-        difference = "–" if one.difference is None else f"{one.difference:+.3f}"
-        after = [interval(one.low, one.high), WORDS[one.reading], _flips(one), f"{one.a.errors}/{one.b.errors}"]
+        difference = "–" if grader.difference is None else f"{grader.difference:+.3f}"
+        after = [
+            interval(grader.low, grader.high),
+            WORDS[grader.reading],
+            _flips(grader),
+            f"{grader.a.errors}/{grader.b.errors}",
+        ]
         yield [*map(Text, cells), Text(difference, style=style), *map(Text, after)]
-        before = one.name
+        before = grader.name
 
 
 def _target(several_comparisons: SeveralComparisons, line: Line) -> str:
@@ -189,32 +194,41 @@ def _markdown(several_comparisons: SeveralComparisons) -> Iterator[str]:
     yield f"**{code(several_comparisons.suite)}: {runs}**"
     yield ""
     yield f"- A: {code(several_comparisons.run)}"
-    yield from (f"- {letter}: {code(one.run_b)}" for letter, one in several_comparisons.lettered)
+    yield from (f"- {letter}: {code(comparison.run_b)}" for letter, comparison in several_comparisons.lettered)
     yield ""
     yield from table(
         _HEADS, "llrrrrllrrr", (_markdown_row(several_comparisons, line) for line in several_comparisons.lines)
     )
     yield from ("", _level(several_comparisons))
-    for letter, one in several_comparisons.lettered:
-        ruling = [] if one.ruling is None else [one.ruling.sentence.capitalize(), *reason_lines(one.ruling)]
-        lines = [*ruling, *_measured(one), *(change.sentence for change in one.changes), *one.notes]
+    for letter, comparison in several_comparisons.lettered:
+        ruling = (
+            []
+            if comparison.ruling is None
+            else [comparison.ruling.sentence.capitalize(), *reason_lines(comparison.ruling)]
+        )
+        lines = [
+            *ruling,
+            *_measured_lines(comparison),
+            *(change.sentence for change in comparison.changes),
+            *comparison.notes,
+        ]
         yield from (["", f"{letter}:", "", *(f"- {code(text, 400)}" for text in lines)] if lines else [])
 
 
 def _markdown_row(comparisons: SeveralComparisons, line: Line) -> list[str]:
-    one = line.grader
-    difference = "–" if one.difference is None else f"{one.difference:+.3f}"
+    grader = line.grader
+    difference = "–" if grader.difference is None else f"{grader.difference:+.3f}"
     target = _target(comparisons, line)
     return [
-        code(one.name),
+        code(grader.name),
         f"{line.letter}{' ' + code(line.target.target_b) if target else ''}",
-        str(one.n),
-        markdown_number(one.mean_a),
-        markdown_number(one.mean_b),
+        str(grader.n),
+        markdown_number(grader.mean_a),
+        markdown_number(grader.mean_b),
         difference,
-        markdown_interval(one.low, one.high),
-        in_markdown(one.reading),
-        str(len(one.worsened)),
-        str(len(one.improved)),
-        f"{one.a.errors}/{one.b.errors}",
+        markdown_interval(grader.low, grader.high),
+        in_markdown(grader.reading),
+        str(len(grader.worsened)),
+        str(len(grader.improved)),
+        f"{grader.a.errors}/{grader.b.errors}",
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from vivavoce.features.compare.cache import Comparisons
 from vivavoce.features.compare.choosing import compare_page, several_data
-from vivavoce.features.compare.plots import difference, scale_of, several_finding, signed
+from vivavoce.features.compare.plots import difference, format_signed, scale_of, several_finding
 from vivavoce.features.compare.several import Line
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.comparison.comparison import Comparison
@@ -23,24 +23,27 @@ def several_values(store: Store, comparisons: Comparisons, names: Sequence[str])
     """
     runs = [store.run(name, whole=True) for name in names]
     first, *others = (store.grading(run.id) for run in runs)
-    found = comparisons.several(store, first, others)
-    of_letter = dict(found.lettered)
-    lines = found.lines
+    result = comparisons.several(store, first, others)
+    of_letter = dict(result.lettered)
+    lines = result.lines
     scale = scale_of([line.grader for line in lines])
     return {
         "section": "compare",
-        "found": found,
-        "finding": several_finding(found),
+        "found": result,
+        "finding": several_finding(result),
         "heads": [_head("A", runs[0], first), *map(_head, of_letter, runs[1:], others)],
         "rows": [
-            (line, difference(line.grader, scale, _pair(of_letter[line.letter], line), shown=False)) for line in lines
+            (line, difference(line.grader, scale, _pair(of_letter[line.letter], line), is_shown=False))
+            for line in lines
         ],
         "scale": scale,
-        "signed": signed,
-        "level": f"{100 * found.level:.4g}",
-        "changes": [(letter, one) for letter, one in found.lettered if one.changes or one.notes],
-        "named_targets": any(len(comparison.targets) > 1 for comparison in found.comparisons),
-        "json_link": several_data(found.run, [run.id for run in runs[1:]]),
+        "signed": format_signed,
+        "level": f"{100 * result.level:.4g}",
+        "changes": [
+            (letter, comparison) for letter, comparison in result.lettered if comparison.changes or comparison.notes
+        ],
+        "named_targets": any(len(comparison.targets) > 1 for comparison in result.comparisons),
+        "json_link": several_data(result.run, [run.id for run in runs[1:]]),
         "command": f"viva compare {' '.join(run.id for run in runs)}",
     }
 

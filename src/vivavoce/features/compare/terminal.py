@@ -23,7 +23,7 @@ from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import Column, FittingTable, Labelled, count, one_line
 from vivavoce.safe_text import safe
 
-SHOWN = 10
+MAX_FLIPS = 10
 """Flips and unmatched samples that are shown at most."""
 
 _GRADERS = (
@@ -40,20 +40,20 @@ _GRADERS = (
 )
 
 
-def comparison(found: Comparison) -> Group:
+def comparison(result: Comparison) -> Group:
     """Return what changed from run a to run b, how certain that is, and the ruling if there is one."""
-    parts: list[RenderableType] = [*_heads(found), Text()]
-    ruling = list(ruling_lines(found.ruling)) if found.ruling is not None else []
-    if found.same:
+    parts: list[RenderableType] = [*_heads(result), Text()]
+    ruling = list(ruling_lines(result.ruling)) if result.ruling is not None else []
+    if result.same:
         same = Text("both sides are the same grading, so there is no difference", style="yellow")
         return Group(*parts, same, *ruling)
-    for target in found.targets:
-        parts += _target(target, named=len(found.targets) > 1)
-    parts += [Text(safe(change.sentence)) for change in found.changes]
-    parts += [Text(safe(note), style="yellow") for note in found.notes]
-    only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
+    for target in result.targets:
+        parts += _target(target, with_title=len(result.targets) > 1)
+    parts += [Text(safe(change.sentence)) for change in result.changes]
+    parts += [Text(safe(note), style="yellow") for note in result.notes]
+    only = [("a", result.graders_only_a), ("b", result.graders_only_b)]
     parts += [Text(f"only in {side}: {', '.join(map(safe, names))}", style="yellow") for side, names in only if names]
-    targets = [("a", found.targets_only_a), ("b", found.targets_only_b)]
+    targets = [("a", result.targets_only_a), ("b", result.targets_only_b)]
     parts += [Text(f"target only in {side}: {', '.join(map(safe, names))}") for side, names in targets if names]
     return Group(*parts, *ruling)
 
@@ -70,8 +70,8 @@ def _heads(comparison: Comparison) -> Iterator[Labelled]:
         yield Labelled(Text(f"{side}  ", style="bold"), Text(text, style="bold"))
 
 
-def _target(comparison: TargetComparison, named: bool) -> Iterator[RenderableType]:
-    if named:
+def _target(comparison: TargetComparison, with_title: bool) -> Iterator[RenderableType]:
+    if with_title:
         yield Text(f"{safe(comparison.target_a)} → {safe(comparison.target_b)}", style="bold")
     yield _table(comparison)
     for remark in remarks(comparison.graders):
@@ -110,11 +110,11 @@ def _flips(grader: GraderComparison) -> Iterator[RenderableType]:
     ):
         if flips:
             yield Text(f"\n{safe(grader.name)}: {title} ({len(flips)})", style=style)
-            for flip in flips[:SHOWN]:
+            for flip in flips[:MAX_FLIPS]:
                 yield _flip(flip)
                 yield from (Labelled(Text(f"    {name}: "), Text(safe(text))) for name, text in lines_of(flip))
-            if len(flips) > SHOWN:
-                yield Text(f"  and {len(flips) - SHOWN:,} more")
+            if len(flips) > MAX_FLIPS:
+                yield Text(f"  and {len(flips) - MAX_FLIPS:,} more")
     for title, ids in (("scored on a, an error on b", grader.broke), ("an error on a, scored on b", grader.fixed)):
         if ids:
             yield Text(f"\n{safe(grader.name)}: {title} ({len(ids)}): {_some(ids)}", style="yellow")
@@ -127,5 +127,5 @@ def _flip(flip: Flip) -> Labelled:
 
 
 def _some(ids: list[str]) -> str:
-    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
-    return ", ".join(map(safe, ids[:SHOWN])) + more
+    more = f" and {len(ids) - MAX_FLIPS} more" if len(ids) > MAX_FLIPS else ""
+    return ", ".join(map(safe, ids[:MAX_FLIPS])) + more

@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.html.run import suite_lines
 
-MOST = 4000
+MAX_WORDS = 4000
 """Words of a text, without those at its ends that are in both, that are compared; longer ones differ as a whole."""
 
 MAX_EXACT_LINES = 1000
@@ -36,16 +36,16 @@ def word_difference(before: str, after: str) -> list[Stretch]:
 
     A stretch between two differences counts as same only if it has a letter or a digit.
     """
-    one, other = (_WORD.findall(text) for text in (before, after))
-    start = _common(one, other)
-    end = _common(one[start:][::-1], other[start:][::-1])
-    middle = one[start : len(one) - end], other[start : len(other) - end]
+    left, right = (_WORD.findall(text) for text in (before, after))
+    start = _common(left, right)
+    end = _common(left[start:][::-1], right[start:][::-1])
+    middle = left[start : len(left) - end], right[start : len(right) - end]
     parts = [
-        Stretch("same", "".join(one[:start])),
+        Stretch("same", "".join(left[:start])),
         *_middle(*middle),
-        Stretch("same", "".join(one[len(one) - end :])),
+        Stretch("same", "".join(left[len(left) - end :])),
     ]
-    return list(_joined([part for part in parts if part.text]))
+    return list(_join([part for part in parts if part.text]))
 
 
 def same_share(stretches: Sequence[Stretch]) -> float:
@@ -54,31 +54,31 @@ def same_share(stretches: Sequence[Stretch]) -> float:
     return sum(len(stretch.text) for stretch in stretches if stretch.kind == "same") / whole if whole else 1.0
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
     """Return how many words at the start are in both."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def _middle(one: list[str], other: list[str]) -> Iterator[Stretch]:
-    if max(len(one), len(other)) > MOST:
-        yield from (Stretch("gone", "".join(one)), Stretch("new", "".join(other)))
+def _middle(left: list[str], right: list[str]) -> Iterator[Stretch]:
+    if max(len(left), len(right)) > MAX_WORDS:
+        yield from (Stretch("gone", "".join(left)), Stretch("new", "".join(right)))
         return
-    for step in LCSseq.opcodes(one, other):
-        gone, new = "".join(one[step.src_start : step.src_end]), "".join(other[step.dest_start : step.dest_end])
-        if step.tag == "equal" and any(letter.isalnum() for letter in gone):
-            yield Stretch("same", gone)
+    for step in LCSseq.opcodes(left, right):
+        removed, new = "".join(left[step.src_start : step.src_end]), "".join(right[step.dest_start : step.dest_end])
+        if step.tag == "equal" and any(letter.isalnum() for letter in removed):
+            yield Stretch("same", removed)
         else:
-            yield from (Stretch("gone", gone), Stretch("new", new))
+            yield from (Stretch("gone", removed), Stretch("new", new))
 
 
-def _joined(parts: Sequence[Stretch]) -> Iterator[Stretch]:
+def _join(parts: Sequence[Stretch]) -> Iterator[Stretch]:
     """Yield the stretches, with neighbours of a kind made one."""
     for same, group in groupby(parts, key=lambda part: part.kind == "same"):
-        held = list(group)
+        stretches = list(group)
         kinds: tuple[Kind, ...] = ("same",) if same else ("gone", "new")
         for kind in kinds:
-            if text := "".join(part.text for part in held if part.kind == kind):
+            if text := "".join(part.text for part in stretches if part.kind == kind):
                 yield Stretch(kind, text)
 
 
@@ -101,26 +101,26 @@ def suite_difference(before: tuple[Run, Grading], after: tuple[Run, Grading]) ->
 
     A suite is that of the run with the graders, the reward and the gate of the grading; rows inside it are left out.
     """
-    one, other = (suite_lines(*side) for side in (before, after))
-    is_long = max(len(one), len(other)) > MAX_EXACT_LINES
-    steps = difflib.SequenceMatcher(None, one, other, autojunk=is_long).get_grouped_opcodes(AROUND)
+    lines_before, lines_after = (suite_lines(*side) for side in (before, after))
+    is_long = max(len(lines_before), len(lines_after)) > MAX_EXACT_LINES
+    steps = difflib.SequenceMatcher(None, lines_before, lines_after, autojunk=is_long).get_grouped_opcodes(AROUND)
     lines: list[SuiteLine] = []
     for group in steps:
         lines += [SuiteLine("gap", [])] if lines else []
         for step, start, end, at, until in group:
             if step == "equal":
-                lines += [SuiteLine("same", [Stretch("same", line)]) for line in one[start:end]]
+                lines += [SuiteLine("same", [Stretch("same", line)]) for line in lines_before[start:end]]
             else:
-                lines += _changed(one[start:end], other[at:until])
+                lines += _changed_lines(lines_before[start:end], lines_after[at:until])
     return lines
 
 
-def _changed(gone: list[str], new: list[str]) -> Iterator[SuiteLine]:
+def _changed_lines(removed: list[str], new: list[str]) -> Iterator[SuiteLine]:
     """Yield first what is gone and then what is new; the words of lines in the same place are compared."""
-    both = [word_difference(before or "", after or "") for before, after in zip_longest(gone, new)]
-    sides: list[tuple[Literal["gone", "new"], int]] = [("gone", len(gone)), ("new", len(new))]
+    both = [word_difference(before or "", after or "") for before, after in zip_longest(removed, new)]
+    sides: list[tuple[Literal["gone", "new"], int]] = [("gone", len(removed)), ("new", len(new))]
     for kind, number in sides:
         for words in both[:number]:
             mine = [word for word in words if word.kind in ("same", kind)]
-            whole = all(one.kind != "same" for one in mine)
-            yield SuiteLine(kind, [Stretch("same", one.text) for one in mine] if whole else mine)
+            whole = all(word.kind != "same" for word in mine)
+            yield SuiteLine(kind, [Stretch("same", word.text) for word in mine] if whole else mine)

@@ -21,14 +21,14 @@ def with_words(store: Store, comparison: Comparison, a: Grading | None, b: Gradi
 
 
 def _target(store: Store, comparison: TargetComparison, a: Grading | None, b: Grading) -> TargetComparison:
-    def quoted(grader_comparison: GraderComparison, flip: Flip) -> Flip:
+    def add_quotes(grader_comparison: GraderComparison, flip: Flip) -> Flip:
         before = (
             _of_sample(store, a, flip.sample_a, comparison.target_a, grader_comparison.name) if a is not None else None
         )
         after = _of_sample(store, b, flip.sample_b, comparison.target_b, grader_comparison.name)
-        asked = after or before
+        exchange = after or before
         texts = {
-            "asked": asked.question if asked else "",
+            "asked": exchange.question if exchange else "",
             "said_a": before.answer if before else "",
             "said_b": after.answer if after else "",
         }
@@ -37,7 +37,7 @@ def _target(store: Store, comparison: TargetComparison, a: Grading | None, b: Gr
     graders = [
         grader.model_copy(
             update={
-                kind: [quoted(grader, flip) if i < FLIPS else flip for i, flip in enumerate(flips)]
+                kind: [add_quotes(grader, flip) if i < FLIPS else flip for i, flip in enumerate(flips)]
                 for kind, flips in (("worsened", grader.worsened), ("improved", grader.improved))
             }
         )
@@ -48,15 +48,17 @@ def _target(store: Store, comparison: TargetComparison, a: Grading | None, b: Gr
 
 def _of_sample(store: Store, grading: Grading, sample: str, target: str, grader: str) -> Exchange | None:
     """Return the exchange of the trial of a sample that scored lowest."""
-    held = [one for one in store.outcomes(grading.id, sample_id=sample) if one.attempt.key.target == target]
+    outcomes = [
+        outcome for outcome in store.outcomes(grading.id, sample_id=sample) if outcome.attempt.key.target == target
+    ]
     scored = [
         (score.value, place)
-        for place, one in enumerate(held)
-        if (score := _score(one, grader)) is not None and score.value is not None
+        for place, outcome in enumerate(outcomes)
+        if (score := _score(outcome, grader)) is not None and score.value is not None
     ]
     if not scored:
         return None
-    outcome = held[min(scored)[1]]
+    outcome = outcomes[min(scored)[1]]
     return exchange_of(outcome.attempt, _score(outcome, grader))
 
 

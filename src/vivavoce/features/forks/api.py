@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.errors import NotFound
 from vivavoce.features.forks.records import ListedFork, forks_of
-from vivavoce.features.forks.report import Forked, forked
+from vivavoce.features.forks.report import Forked, read_fork
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import RunName
 from vivavoce.server.api.strict import StrictRoute
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, res
 def fork(request: Request, run: RunName) -> Response:
     """Return what a fork shows: how often its continuations succeeded by turn, and where the odds fell."""
     store = store_of(request)
-    return answer(forked(store, store.run(run)))
+    return answer(read_fork(store, store.run(run)))
 
 
 @router.get("/runs/{run}/forks", response_model=list[ListedFork])
@@ -37,4 +37,4 @@ def forks(
         raise NotFound(
             "sample", sample, within=f"run {stored_run.id}", known={key.sample_id for key in store.done(stored_run.id)}
         )
-    return answer([one for one in forks_of(store, stored_run.id) if sample in (None, one.fork.sample)])
+    return answer([entry for entry in forks_of(store, stored_run.id) if sample in (None, entry.fork.sample)])

@@ -12,8 +12,8 @@ from vivavoce.cli.options import CallsOption, ConversationArgument, CostOption, 
 from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
-from vivavoce.features.forks.experiment import Wanted, fork_run, run_targets
-from vivavoce.features.forks.report import Forked, fork_report, forked
+from vivavoce.features.forks.experiment import ForkRequest, fork_run, run_targets
+from vivavoce.features.forks.report import Forked, fork_report, read_fork
 from vivavoce.records.run import Outcome, Run
 from vivavoce.records.score import to_index
 from vivavoce.report.capture import find_conversation
@@ -78,20 +78,20 @@ def command(
     messages again; if it answers differently, the replay is counted separately.
     """
     _check(turn, user, assistant)
-    given = trials or (IN_ALL if turn is None else TRIALS)
+    number = trials or (IN_ALL if turn is None else TRIALS)
     file = None if suite is None else existing(suite)
-    wanted = Wanted(None if turn is None else to_index(turn), user, assistant, given, grader, target, file)
+    request = ForkRequest(None if turn is None else to_index(turn), user, assistant, number, grader, target, file)
     options = RunOptions(
         max_concurrent=max_concurrent, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
     )
     progress = RunProgress(notes(), quiet)
     with Store.open(store_of(store), create=False) as opened:
         run, outcome = _conversation(opened, conversation, target)
-        work = fork_run(run, outcome, wanted, options, store=opened, listeners=[progress])
+        work = fork_run(run, outcome, request, options, store=opened, listeners=[progress])
         result = execute(work, progress)
-        found = forked(opened, opened.run(result.run.id))
-    _show(result, found, ["--store", store] if store else [], as_json=as_json)
-    raise typer.Exit(_exit_code(result, found))
+        fork = read_fork(opened, opened.run(result.run.id))
+    _show(result, fork, ["--store", store] if store else [], as_json=as_json)
+    raise typer.Exit(_exit_code(result, fork))
 
 
 def _check(turn: int | None, user: str | None, assistant: str | None) -> None:
@@ -111,22 +111,22 @@ def _conversation(store: Store, name: str, target: str | None) -> tuple[Run, Out
     return find_conversation(store, name, target) if target in run_targets(run, outcome) else (run, outcome)
 
 
-def _show(result: RunResult, found: Forked, options: list[str], *, as_json: bool) -> None:
+def _show(result: RunResult, fork: Forked, options: list[str], *, as_json: bool) -> None:
     for note in result.notes:
         notes().print(note, style="dim")
     if as_json:
-        print_json(found.model_dump_json(indent=2))
+        print_json(fork.model_dump_json(indent=2))
         return
     console = out()
-    print_lines(fork_report(found))
+    print_lines(fork_report(fork))
     if result.stopped_by is not None:
         console.print(continuing(result.run, options))
     console.print(f"see the replays with: {shlex.join(['viva', 'show', result.run.id, *options])}")
 
 
-def _exit_code(result: RunResult, found: Forked) -> int:
+def _exit_code(result: RunResult, fork: Forked) -> int:
     """Return 0 where something was found out, 3 where not, 130 where it was interrupted."""
     if result.stopped_by == INTERRUPTED:
         return 130
-    scored = any(place.scored for place in found.places)
-    return 0 if scored and result.stopped_by is None and found.answer != "unknown" else 3
+    scored = any(place.scored for place in fork.places)
+    return 0 if scored and result.stopped_by is None and fork.answer != "unknown" else 3

@@ -50,7 +50,7 @@ from vivavoce.validation import changed
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ForkRequest:
     """What a fork is asked for: `turn` counts from 0, None for the turn at which the odds fell.
 
     `user` and `assistant` are what is said in that turn in place of what was; `target` goes on in place of the run's
@@ -69,7 +69,7 @@ class Wanted:
 def fork_run(
     run: Run,
     outcome: Outcome,
-    wanted: Wanted,
+    request: ForkRequest,
     options: RunOptions | None = None,
     *,
     store: Store,
@@ -80,32 +80,32 @@ def fork_run(
     Raises:
         UsageError: the turn is not there, nothing goes on, or there is nothing to find.
     """
-    key, named = outcome.attempt.key, wanted.target in run_targets(run, outcome)
-    by = None if named else wanted.target
-    suite = _suite(run, wanted.suite, None if by is None else read_target(by))
-    grader = _grader(store, run, outcome, wanted.grader)
+    key, is_own_target = outcome.attempt.key, request.target in run_targets(run, outcome)
+    by = None if is_own_target else request.target
+    suite = _suite(run, request.suite, None if by is None else read_target(by))
+    grader = _grader(store, run, outcome, request.grader)
     names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.named]
-    chosen = names[0] if by is not None or key.target not in names else key.target
+    target_name = names[0] if by is not None or key.target not in names else key.target
     score = _score(outcome, grader)
     fork = Fork(
         run=run.id,
         sample=key.sample_id,
         target=key.target,
         trial=key.trial,
-        turn=wanted.turn,
-        user=wanted.user,
-        assistant=wanted.assistant,
+        turn=request.turn,
+        user=request.user,
+        assistant=request.assistant,
         grader=grader,
-        trials=wanted.trials,
+        trials=request.trials,
         turns=_turns(outcome),
         ended_well=None if score is None else score.passed,
-        by=None if chosen == key.target else chosen,
+        by=None if target_name == key.target else target_name,
     )
     _check(fork, outcome)
-    given = options or RunOptions()
-    given = given.model_copy(update={"trials": wanted.trials if wanted.turn is not None else None})
-    build = partial(_build, suite, fork, outcome, given, store.grading(run.id).fingerprints)
-    return ForkRun(build, store, given, listeners, partial_of=run, fork=fork)
+    run_options = options or RunOptions()
+    run_options = run_options.model_copy(update={"trials": request.trials if request.turn is not None else None})
+    build = partial(_build, suite, fork, outcome, run_options, store.grading(run.id).fingerprints)
+    return ForkRun(build, store, run_options, listeners, partial_of=run, fork=fork)
 
 
 def resume_fork(
@@ -138,7 +138,7 @@ def _suite(run: Run, path: Path | None, target: Mapping[str, Any] | None) -> Sui
         if suite.problems:
             raise UsageError(*suite.problems)
     else:
-        suite = _stored(run, target)
+        suite = _stored_suite(run, target)
     if path is None and target is None and code_of(suite) != run.options.get("code"):
         note = f"the code of the target has changed since {run.id}: the replays use the current code"
         suite = replace(suite, notes=(*suite.notes, note))
@@ -146,7 +146,7 @@ def _suite(run: Run, path: Path | None, target: Mapping[str, Any] | None) -> Sui
     return replace(suite, spec=suite.spec.model_copy(update=whole))
 
 
-def _stored(run: Run, target: Mapping[str, Any] | None) -> Suite:
+def _stored_suite(run: Run, target: Mapping[str, Any] | None) -> Suite:
     hint = "name a target with --target, or a suite that has one with --suite"
     if is_from_python(run):
         raise UsageError(f"run {run.id} was started in Python, where its target and graders are; name a --suite")
@@ -181,7 +181,7 @@ def _grader(store: Store, run: Run, outcome: Outcome, name: str | None) -> str:
         return name
     of_gate = [key for key in gate_keys(grading.spec.get("gate")) if key in known]
     order = list(dict.fromkeys([*of_gate, *known]))
-    failed = [one for one in order if (score := _score(outcome, one)) is not None and score.passed is False]
+    failed = [key for key in order if (score := _score(outcome, key)) is not None and score.passed is False]
     if not order:
         raise UsageError(
             f"{run.id}/{outcome.attempt.key.sample_id} has no score; grade it first: viva runs grade {run.id}"
@@ -195,7 +195,7 @@ def gate_keys(gate: Any) -> list[str]:
         return []
     described: Mapping[str, Any] = gate  # pyright: ignore[reportUnknownVariableType] - plain data of a suite
     own = [described["metric_key"]] if "metric_key" in described else list(described.get("weights") or ())
-    return [*own, *(key for one in described.get("conditions") or () for key in gate_keys(one))]
+    return [*own, *(key for condition in described.get("conditions") or () for key in gate_keys(condition))]
 
 
 def _score(outcome: Outcome, grader: str) -> Score | None:
@@ -249,10 +249,10 @@ def _build(
     concurrency = options.max_concurrent or suite.spec.max_concurrent
     judges = JudgeOpener(budget, answers, options.replay, concurrency, base=suite.base)
     tester = tester_of(suite, judges)
-    rows = continuations(fork, outcome.attempt, led=tester is not None)
+    rows = continuations(fork, outcome.attempt, has_tester=tester is not None)
     samples = [row.sample for row in rows]
     builder = Builder(
-        suite, judges.open, tester=tester.agent.fingerprint if tester else "", asked=_asked(suite, samples)
+        suite, judges.open, tester=tester.agent.fingerprint if tester else "", asked=_judged_assertions(suite, samples)
     )
     scoring = replace(builder.scoring(), gate=None)
     _check_grader(fork, scoring, graded_by)
@@ -276,12 +276,12 @@ def _build(
         own_limits={target.name: limits},
         trials=fork.trials if fork.turn is not None else 1,
         set_up=set_up_of(suite, [target]),
-        held={row.sample.id: row.held for row in rows},
+        held={row.sample.id: row.trajectory for row in rows},
         notes=suite.notes,
     )
 
 
-def _asked(suite: Suite, samples: Sequence[Sample]) -> Mapping[str, Asked]:
+def _judged_assertions(suite: Suite, samples: Sequence[Sample]) -> Mapping[str, Asked]:
     """Return what the assertions of the rows ask of metrics."""
     assertions = Assertions()
     for sample in samples if any(map(grades_assertions, suite.spec.graders.values())) else ():
@@ -306,9 +306,9 @@ def _check_grader(fork: Fork, scoring: Scoring, graded_by: Mapping[str, str]) ->
 
 
 def _target(suite: Suite, fork: Fork, concurrency: int) -> tuple[Target, Limits]:
-    wanted = fork.by or fork.target
+    name = fork.by or fork.target
     both = zip(build_targets(suite, concurrency), target_limits(suite, concurrency), strict=True)
-    return next(one for one in both if one[0].name == wanted)
+    return next(pair for pair in both if pair[0].name == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +316,10 @@ class Continuation:
     """One place: its row, whose id says where it is, and what was held of the conversation before."""
 
     sample: Sample
-    held: Trajectory
+    trajectory: Trajectory
 
 
-def continuations(fork: Fork, attempt: Attempt, *, led: bool) -> list[Continuation]:
+def continuations(fork: Fork, attempt: Attempt, *, has_tester: bool) -> list[Continuation]:
     """Return the rows of a fork, in the order of their turns; `led` says that a tester goes on.
 
     The user says in the turn of a row what it said, or what the fork gives it to say. After that written inputs go on
@@ -330,32 +330,35 @@ def continuations(fork: Fork, attempt: Attempt, *, led: bool) -> list[Continuati
     """
     known = json.loads(attempt.sample)
     row = Sample.model_validate({**known, **({} if "input" in known else {"messages": attempt.trajectory.messages})})
-    said = [turn.user_message for turn in attempt.trajectory.turns]
-    planned = list(row.said) if row.said and attempt.trajectory.test is None else said
+    messages = [turn.user_message for turn in attempt.trajectory.turns]
+    planned = list(row.said) if row.said and attempt.trajectory.test is None else messages
     starts = [turn for turn in fork.starts if fork.turn is not None or turn >= row.history_turns]
-    return [_continuation(fork, attempt.trajectory, row, turn, said if led else planned, led) for turn in starts]
+    return [
+        _continuation(fork, attempt.trajectory, row, turn, messages if has_tester else planned, has_tester)
+        for turn in starts
+    ]
 
 
 def _continuation(
-    fork: Fork, trajectory: Trajectory, row: Sample, turn: int, messages: Sequence[HumanMessage], led: bool
+    fork: Fork, trajectory: Trajectory, row: Sample, turn: int, messages: Sequence[HumanMessage], has_tester: bool
 ) -> Continuation:
     turns, inputs = held_before(fork, trajectory.turns, turn), list(messages)
     if fork.user is not None:
         inputs[turn] = HumanMessage(content=fork.user)
-    if led:
+    if has_tester:
         taken_back = _taken_back(trajectory)
-        inputs = [one for place, one in enumerate(inputs[: turn + 1]) if place not in taken_back]
+        inputs = [message for place, message in enumerate(inputs[: turn + 1]) if place not in taken_back]
     elif len(turns) >= len(inputs):
         raise UsageError(f"--turn {turn + 1} is the last turn of {fork.of}; there is nothing to replay after it")
-    held = changed(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
+    beginning = changed(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
     before = row.history_turns
     if turn < before:
         rule = "is part of the history of its row, which the target did not answer"
         raise UsageError(f"--turn {turn + 1} of {fork.of} {rule}")
     more = {"id": start_id(fork.sample, turn), "input": inputs[before:], "messages": None, "trial": None}
     fields = {name: getattr(row, name) for name in type(row).model_fields}
-    given = (row.model_fields_set | {"id", "input"}) - {"messages", "trial"}
-    return Continuation(Sample.model_construct(given, **{**fields, **more}), held)
+    fields_set = (row.model_fields_set | {"id", "input"}) - {"messages", "trial"}
+    return Continuation(Sample.model_construct(fields_set, **{**fields, **more}), beginning)
 
 
 def _taken_back(trajectory: Trajectory) -> set[int]:
@@ -374,14 +377,14 @@ def _test(trajectory: Trajectory, turns: int) -> Any:
 def answer_as_recorded(target: Target, attempt: Attempt) -> None:
     """Have the tools that a target offers and nobody answers give the results that a conversation has of them.
 
-    A call of which it has none is an error of the continuation, not of the target.
+    A call without a recorded result is an error of the continuation, not of the target.
     """
     toolbox = target.tools if isinstance(target, OpenAITarget) else None
     if not isinstance(target, OpenAITarget) or not isinstance(toolbox, Toolbox) or toolbox.server is not None:
         return
-    answered = [(call, answer) for call, answer in tool_results(attempt.trajectory.messages) if answer is not None]
-    made = [recorded_call(attempt.key.sample_id, call, answer) for call, answer in answered]
-    calls = [one for one in made if one is not None]
+    results = [(call, answer) for call, answer in tool_results(attempt.trajectory.messages) if answer is not None]
+    recorded = [recorded_call(attempt.key.sample_id, call, answer) for call, answer in results]
+    calls = [call for call in recorded if call is not None]
     recordings = Recordings(calls, "the original conversation")
     names = {call.name for call in calls} & by_name(toolbox.definitions).keys()
     answering = copy(toolbox)

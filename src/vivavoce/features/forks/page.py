@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from vivavoce.extensions import Page, PageSection
 from vivavoce.features.forks.records import fork_of, forks_of
-from vivavoce.features.forks.report import Forked, Place, forked, places_table, ratio
+from vivavoce.features.forks.report import Forked, Place, places_table, ratio, read_fork
 from vivavoce.features.forks.search import held_outcome
 from vivavoce.records.run import AttemptKey, Outcome, Run
 from vivavoce.records.score import to_index, to_number, turn_label
@@ -31,8 +31,8 @@ def fork(request: Request, run: str, first: FirstTurn = 1) -> Response:
     """Show where a conversation broke; its turns are shown from `from`."""
     store = store_of(request)
     stored_run = store.run(run)
-    found = forked(store, stored_run)
-    return page("fork.html", _values(stored_run, found, held_outcome(store, found.fork), to_index(first)))
+    result = read_fork(store, stored_run)
+    return page("fork.html", _values(stored_run, result, held_outcome(store, result.fork), to_index(first)))
 
 
 def fork_page(run: str, turn: int | None = None) -> str:
@@ -58,31 +58,31 @@ def sections_of_conversation(store: Store, run: Run, key: AttemptKey) -> list[Pa
     return sections
 
 
-def _values(run: Run, found: Forked, origin: Outcome, first: int) -> dict[str, object]:
-    fork = found.fork
+def _values(run: Run, result: Forked, origin: Outcome, first: int) -> dict[str, object]:
+    fork = result.fork
     whole = sample_page(fork.run, fork.sample, trial=fork.trial, target=fork.target)
     links = {
         turn_label(place.turn): sample_page(run.id, place.sample)
-        for place in found.places
+        for place in result.places
         if place.scored or place.errors
     }
-    heads, cells = places_table(found)
-    shown = conversation(
+    heads, cells = places_table(result)
+    talk = conversation(
         origin,
         lambda turn: fork_page(run.id, turn),
         first,
         showing=showing(fork.run, origin.attempt.key),
     )
     return {
-        **shown,
+        **talk,
         "section": "runs",
         "run": run,
-        "found": found,
-        "plot": fork_plot(found),
+        "found": result,
+        "plot": fork_plot(result),
         "heads": heads,
-        "rows": list(zip(cells, [*found.places, None], strict=True)),
-        "link_of": {**links, HELD: whole}.get,
-        "places": {place.turn: place for place in found.places},
+        "rows": list(zip(cells, [*result.places, None], strict=True)),
+        "link_of": {**links, ORIGINAL: whole}.get,
+        "places": {place.turn: place for place in result.places},
         "label_of_turn": turn_label,
         "ratio": ratio,
         "run_link": run_page(run.id),
@@ -92,28 +92,28 @@ def _values(run: Run, found: Forked, origin: Outcome, first: int) -> dict[str, o
     }
 
 
-HELD = "original"
-"""What the conversation as it woriginal is called below the axis."""
+ORIGINAL = "original"
+"""What the original conversation is called below the axis."""
 NUMBERED = 12
 """Turns that have their number below the axis, at most."""
 
 
-def fork_plot(found: Forked) -> TrendPlot:
-    """Return the plot, from 0 to 1; a place that was not tried is left open. At the end is how it woriginal."""
-    ended = found.fork.ended_well
-    points = [_point(turn_label(place.turn), place) for place in found.places]
-    points.append(_point(HELD, None).model_copy(update={"mean": None if ended is None else float(ended)}))
+def fork_plot(result: Forked) -> TrendPlot:
+    """Return the plot, from 0 to 1; a place that was not tried is left open. At the end is how the original ended."""
+    ended = result.fork.ended_well
+    points = [_point(turn_label(place.turn), place) for place in result.places]
+    points.append(_point(ORIGINAL, None).model_copy(update={"mean": None if ended is None else float(ended)}))
     plot = trend_plot(points, Axis(0.0, 1.0, TOP, BOTTOM))
-    fell = None if found.turn is None else turn_label(found.turn)
+    fell = None if result.turn is None else turn_label(result.turn)
     marks = [replace(mark, kind="bad") if mark.run == fell else mark for mark in plot.marks if mark.kind == "dot"]
     return replace(plot, marks=marks, dates=_turns_below([mark.x for mark in plot.marks]), last=None)
 
 
 def _turns_below(places: Sequence[float]) -> list[tuple[float, str]]:
-    """Return the numbers of some turns below the axis, and of how it woriginal, with their places in percent."""
-    *turns, held = places
+    """Return the numbers of some turns below the axis, and the original's label, with their places in percent."""
+    *turns, last = places
     every = math.ceil(len(turns) / NUMBERED)
-    return [*((x, str(to_number(turn))) for turn, x in enumerate(turns) if turn % every == 0), (held, HELD)]
+    return [*((x, str(to_number(turn))) for turn, x in enumerate(turns) if turn % every == 0), (last, ORIGINAL)]
 
 
 def _point(name: str, place: Place | None) -> Point:

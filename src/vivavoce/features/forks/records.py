@@ -62,8 +62,8 @@ class Fork(BaseModel):
     def words(self) -> str:
         """What the run is, such as `fork of RUN/SAMPLE from turn 3`."""
         turn = "each turn" if self.turn is None else f"turn {to_number(self.turn)}"
-        said = "the user" if self.user is not None else "the target" if self.assistant is not None else None
-        other = "" if said is None else f", where {said} says: {shorten((self.user or self.assistant or ''), 60)}"
+        speaker = "the user" if self.user is not None else "the target" if self.assistant is not None else None
+        other = "" if speaker is None else f", where {speaker} says: {shorten((self.user or self.assistant or ''), 60)}"
         by = "" if self.by is None else f", with {self.by}"
         return f"fork of {self.of} from {turn}{other}{by}"
 
@@ -133,11 +133,12 @@ def held_before(fork: Fork, turns: Sequence[Turn], turn: int) -> list[Turn]:
 def same_turns(turns: Sequence[Turn], again: Sequence[Turn]) -> bool:
     """Return whether the turns that were held are also what came of saying them again: words and calls alike."""
     return len(turns) <= len(again) and all(
-        _done(one.messages) == _done(other.messages) for one, other in zip(turns, again, strict=False)
+        _texts_and_calls(left.messages) == _texts_and_calls(right.messages)
+        for left, right in zip(turns, again, strict=False)
     )
 
 
-def _done(messages: Sequence[AnyMessage]) -> tuple[list[str], list[tuple[str, str]]]:
+def _texts_and_calls(messages: Sequence[AnyMessage]) -> tuple[list[str], list[tuple[str, str]]]:
     calls = [(call.name, call.function.arguments) for call in tool_calls(messages)]
     return [text.strip() for text in assistant_texts(messages)], calls
 
@@ -161,8 +162,8 @@ def forks_of(store: Store, run_id: str, key: AttemptKey | None = None) -> list[L
         fork = fork_of(run)
         if fork is None or (key is not None and key != (fork.sample, fork.target, fork.trial)):
             continue
-        listed = {"run": run.id, "status": run.status, "started_at": run.started_at, "fork": fork, "words": fork.words}
-        forks.append(ListedFork.model_validate(listed))
+        fields = {"run": run.id, "status": run.status, "started_at": run.started_at, "fork": fork, "words": fork.words}
+        forks.append(ListedFork.model_validate(fields))
     return forks
 
 

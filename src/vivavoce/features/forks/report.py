@@ -75,42 +75,42 @@ class Forked(BaseModel):
     finding: list[str]
 
 
-def sentences(found: Forked, errors: Sequence[str]) -> list[str]:
+def sentences(result: Forked, errors: Sequence[str]) -> list[str]:
     """Return what a fork shows in sentences; `errors` are what its continuations ended with."""
-    said = [_said(found), *_cost(found), *_agreement(found)]
-    left_out = sum(place.errors for place in found.places)
-    apart = sum(place.apart for place in found.places)
+    lines = [_outcome_sentence(result), *_cost(result), *_agreement(result)]
+    left_out = sum(place.errors for place in result.places)
+    apart = sum(place.apart for place in result.places)
     if left_out:
-        said.append(f"{count(left_out, 'replay')} ended with an error and are not counted: {errors[-1]}")
+        lines.append(f"{count(left_out, 'replay')} ended with an error and are not counted: {errors[-1]}")
     if apart:
         turns = "the earlier turns"
-        said.append(
+        lines.append(
             f"{count(apart, 'replay')} counted separately: the target stores the conversation itself and gave other "
             f"answers when {turns} were repeated, so these say nothing about the original conversation"
         )
-    return said
+    return lines
 
 
-def _said(found: Forked) -> str:
-    places, turn = found.places, found.turn
-    if found.answer == "one_turn":
+def _outcome_sentence(result: Forked) -> str:
+    places, turn = result.places, result.turn
+    if result.answer == "one_turn":
         return f"continued from turn {to_number(places[0].turn)}: {ratio(places[0])}"
-    if found.answer == "seldom":
+    if result.answer == "seldom":
         use = "; use --target to let another target continue, and see until which turn it can recover"
-        hint = "" if found.fork.by else use
+        hint = "" if result.fork.by else use
         return f"it fails from the beginning: replayed from turn 1, {ratio(places[0])}{hint}"
     if turn is not None:
         last = to_number(turn) == len(places)
         after = "and the original did not" if last else f"after it {ratio(places[turn + 1])}"
         name = f"turn {to_number(turn)}{', the last' if last else ''}"
         return f"the success rate dropped at {name}: replayed from before it, {ratio(places[turn])}; {after}"
-    ended = "so far no turn stands out" if found.status == "running" else "no turn stands out"
-    return f"{ended} after {count(found.spent, 'replay')}{_largest(found)}"
+    ended = "so far no turn stands out" if result.status == "running" else "no turn stands out"
+    return f"{ended} after {count(result.spent, 'replay')}{_largest(result)}"
 
 
-def _largest(found: Forked) -> str:
+def _largest(result: Forked) -> str:
     """Return the largest fall that was seen between two places, as the end of a sentence; empty where there is none."""
-    tried = [(place.share, place) for place in found.places if place.share is not None]
+    tried = [(place.share, place) for place in result.places if place.share is not None]
     falls = [(share - later, before, after) for (share, before), (later, after) in pairwise(tried)]
     size, before, after = max(falls, key=lambda fall: fall[0], default=(0.0, None, None))
     if size <= 0 or before is None or after is None:
@@ -119,20 +119,20 @@ def _largest(found: Forked) -> str:
     return f"; the largest drop was in {turns}: before it {ratio(before)}, after it {ratio(after)}"
 
 
-def _cost(found: Forked) -> list[str]:
-    if found.fixed is None or found.fixed <= found.spent:
-        return [f"{count(found.spent, 'replay')} were enough"] if found.turn is not None else []
-    equal = f"the same number from each turn would have needed about {found.fixed:,}"
-    return [f"{count(found.spent, 'replay')} were enough; {equal}"]
+def _cost(result: Forked) -> list[str]:
+    if result.fixed is None or result.fixed <= result.spent:
+        return [f"{count(result.spent, 'replay')} were enough"] if result.turn is not None else []
+    equal = f"the same number from each turn would have needed about {result.fixed:,}"
+    return [f"{count(result.spent, 'replay')} were enough; {equal}"]
 
 
-def _agreement(found: Forked) -> list[str]:
-    if found.judged_turn is None:
+def _agreement(result: Forked) -> list[str]:
+    if result.judged_turn is None:
         return []
-    judged = f"the metric first_failure names turn {to_number(found.judged_turn)}"
-    if found.turn is None:
+    judged = f"the metric first_failure names turn {to_number(result.judged_turn)}"
+    if result.turn is None:
         return [judged]
-    return [f"{judged}, {'too' if found.judged_turn == found.turn else 'a different turn'}"]
+    return [f"{judged}, {'too' if result.judged_turn == result.turn else 'a different turn'}"]
 
 
 def ratio(place: Place) -> str:
@@ -142,11 +142,11 @@ def ratio(place: Place) -> str:
     return f"{place.passed} of {place.scored} succeeded ({place.low:.0%} to {place.high:.0%})"
 
 
-def forked(store: Store, run: Run) -> Forked:
+def read_fork(store: Store, run: Run) -> Forked:
     """Return what a fork shows so far.
 
     Raises:
-        UsageError: the run is none, or the conversation that it goes on from is not in the store any more.
+        UsageError: the run is not a fork, or the conversation that it goes on from is not in the store any more.
     """
     fork = fork_of(run)
     if fork is None:
@@ -163,22 +163,30 @@ def forked(store: Store, run: Run) -> Forked:
         errors += _errors(outcome, fork.grader)
     places = [_place(fork, turn, count) for turn, count in counts.items()]
     tried = [count.tried for count in counts.values()]
-    found = fall(tried) if fork.turn is None else None
-    answer: Answer = "one_turn" if found is None else "seldom" if found.seldom else "fell" if found.turn else "unknown"
+    turning_point = fall(tried) if fork.turn is None else None
+    answer: Answer = (
+        "one_turn"
+        if turning_point is None
+        else "seldom"
+        if turning_point.seldom
+        else "fell"
+        if turning_point.turn
+        else "unknown"
+    )
     root = root_of(origin.scores.values())
-    made = Forked(
+    result = Forked(
         run=run.id,
         fork=fork,
         status=run.status,
         answer=answer,
-        turn=None if found is None or found.turn is None else found.turn - 1,
+        turn=None if turning_point is None or turning_point.turn is None else turning_point.turn - 1,
         places=places,
         spent=spent,
-        fixed=None if found is None or found.turn is None else fixed_trials(tried, found.turn),
+        fixed=None if turning_point is None or turning_point.turn is None else fixed_trials(tried, turning_point.turn),
         judged_turn=None if root is None else root.turn,
         finding=[],
     )
-    return made.model_copy(update={"finding": sentences(made, errors)})
+    return result.model_copy(update={"finding": sentences(result, errors)})
 
 
 def _errors(outcome: Outcome, grader: str) -> list[str]:
@@ -194,8 +202,10 @@ def _place(fork: Fork, turn: int, counts: Counts) -> Place:
         return Place.model_validate(fields)
     low, high = share_limits(passed, tried)
     if fork.turn is not None:
-        found = mean_interval([1.0] * passed + [0.0] * (tried - passed))
-        low, high = (0.0, 1.0) if found is None else (found.low or 0.0, 1.0 if found.high is None else found.high)
+        interval = mean_interval([1.0] * passed + [0.0] * (tried - passed))
+        low, high = (
+            (0.0, 1.0) if interval is None else (interval.low or 0.0, 1.0 if interval.high is None else interval.high)
+        )
     return Place.model_validate({**fields, "share": passed / tried, "low": low, "high": high})
 
 
@@ -205,24 +215,24 @@ _RANKS = (0, 0, 0, 1, 3, 2)
 
 def stored_fork_report(store: Store, run: Run) -> list[RenderableType]:
     """Return what a fork in a store shows so far."""
-    return fork_report(forked(store, run))
+    return fork_report(read_fork(store, run))
 
 
-def fork_report(found: Forked) -> list[RenderableType]:
+def fork_report(result: Forked) -> list[RenderableType]:
     """Return what a fork shows: its places as a table, and what they come to in sentences."""
-    heads, rows = places_table(found)
-    return [figures_table(heads, rows, _RANKS), "", *found.finding]
+    heads, rows = places_table(result)
+    return [figures_table(heads, rows, _RANKS), "", *result.finding]
 
 
-def places_table(found: Forked) -> tuple[Sequence[str], list[Sequence[str]]]:
+def places_table(result: Forked) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return the heads and the cells of a row for each place in the order of turns, and of how it was held.
 
     A place that was not tried has dashes; columns of what no place has are left out.
     """
-    ended = {True: "succeeded", False: "failed", None: "ended with an error"}[found.fork.ended_well]
-    rows = [*map(_cells, found.places), ("original", ended, "", "", "", "")]
-    kept = [column for column in range(len(_HEADS)) if any(row[column] for row in rows)]
-    return [_HEADS[column] for column in kept], [[row[column] for column in kept] for row in rows]
+    ended = {True: "succeeded", False: "failed", None: "ended with an error"}[result.fork.ended_well]
+    rows = [*map(_cells, result.places), ("original", ended, "", "", "", "")]
+    columns = [column for column in range(len(_HEADS)) if any(row[column] for row in rows)]
+    return [_HEADS[column] for column in columns], [[row[column] for column in columns] for row in rows]
 
 
 def _cells(place: Place) -> Sequence[str]:

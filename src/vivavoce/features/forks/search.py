@@ -112,7 +112,7 @@ class Search:
             raise UsageError(f"one target can continue a conversation; there are {len(drivers)}: {', '.join(drivers)}")
         ((self._target, self._driver),) = drivers.items()
         self._experiment, self._fork, self._done = experiment, fork, done
-        self._outcomes = {one.attempt.key: one for one in earlier if one.attempt.key in done}
+        self._outcomes = {outcome.attempt.key: outcome for outcome in earlier if outcome.attempt.key in done}
         self._at_work = 0
         self._ended = asyncio.Event()
 
@@ -122,14 +122,14 @@ class Search:
         assert isinstance(read, Iterable)
         samples = {start_of(sample.id): sample for sample in read}
         counts = {turn: Counts() for turn in self._fork.starts}
-        begun = dict.fromkeys(counts, 0)
+        started = dict.fromkeys(counts, 0)
         spent = lost = 0
         while spent < self._fork.trials and lost < LOST:
             place = next_place([count.tried for count in counts.values()])
             if place is None:
                 return
             sample = samples[place]
-            keys = [AttemptKey(sample.id, self._target, begun[place] + i) for i in range(ROUND)]
+            keys = [AttemptKey(sample.id, self._target, started[place] + i) for i in range(ROUND)]
             keys = keys[: self._fork.trials - spent]
             for position, key in enumerate(keys, spent):
                 if key not in self._done:
@@ -138,10 +138,10 @@ class Search:
             while self._at_work:
                 self._ended.clear()
                 await self._ended.wait()
-            begun[place] += len(keys)
+            started[place] += len(keys)
             spent += len(keys)
             for key in keys:
-                lost = 0 if self._counted(counts[place], key) else lost + 1
+                lost = 0 if self._count(counts[place], key) else lost + 1
 
     def put(self, outcome: Outcome) -> None:
         """Take the scores of a continuation."""
@@ -152,7 +152,7 @@ class Search:
         self._at_work -= 1
         self._ended.set()
 
-    def _counted(self, counts: Counts, key: AttemptKey) -> bool:
+    def _count(self, counts: Counts, key: AttemptKey) -> bool:
         outcome = self._outcomes.get(key)
         before = self._experiment.held[key.sample_id].turns
         return outcome is not None and count_outcome(counts, outcome, before, self._fork.grader)

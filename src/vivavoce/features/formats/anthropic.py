@@ -19,9 +19,9 @@ from vivavoce.conversations.shapes import (
     Unreadable,
     arguments_of,
     did_fail,
-    embedded,
     name_of,
     set_aside,
+    split_data_url,
     state_outcome,
     taken_back,
     text_of,
@@ -54,22 +54,24 @@ def _is_certain(item: Any) -> bool:
 
 def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     messages: list[Message] = []
-    if (told := beside.pop("system", None)) is not None:
-        system: Message = {"role": "system", "content": text_of(told)}
-        set_aside(system, NAME, {"beside": True, **({} if isinstance(told, str) else {"content": told})})
+    if (instructions := beside.pop("system", None)) is not None:
+        system: Message = {"role": "system", "content": text_of(instructions)}
+        set_aside(
+            system, NAME, {"beside": True, **({} if isinstance(instructions, str) else {"content": instructions})}
+        )
         messages.append(system)
     for index, item in enumerate(items):
         if not _is_message(item):
             raise Unreadable(f"message {index}: needs a role, user, assistant or system, and content")
         message = cast("Row", item)
-        read = _assistant if message["role"] == "assistant" else _said
+        read = _assistant if message["role"] == "assistant" else _user_messages
         first = len(messages)
         messages += read(message, index, loss)
-        kept = {key: value for key, value in message.items() if key not in ("role", "content")}
-        for key in kept:
+        extra = {key: value for key, value in message.items() if key not in ("role", "content")}
+        for key in extra:
             loss.unknown(key, index)
         if len(messages) > first:
-            set_aside(messages[first], NAME, kept)
+            set_aside(messages[first], NAME, extra)
     return messages
 
 
@@ -90,17 +92,17 @@ def _assistant(message: Row, index: int, loss: Loss) -> list[Message]:
             case kind:
                 plain = False
                 loss.aside(str(kind), index)
-    said: Message = {"role": "assistant", "content": join_text_parts(words) if words else None}
+    reply: Message = {"role": "assistant", "content": join_text_parts(words) if words else None}
     if calls:
-        said["tool_calls"] = calls
+        reply["tool_calls"] = calls
     if not plain or len(words) > 1 or (not words and not calls):
-        set_aside(said, NAME, {"content": message.get("content")})
+        set_aside(reply, NAME, {"content": message.get("content")})
     elif not calls:
-        set_aside(said, NAME, {"blocks": True})
-    return [said]
+        set_aside(reply, NAME, {"blocks": True})
+    return [reply]
 
 
-def _said(message: Row, index: int, loss: Loss) -> list[Message]:
+def _user_messages(message: Row, index: int, loss: Loss) -> list[Message]:
     """Return the results that a message of the user holds, and what the user said."""
     role = message["role"]
     if isinstance(message.get("content"), str):
@@ -113,7 +115,7 @@ def _said(message: Row, index: int, loss: Loss) -> list[Message]:
         elif (part := _part(block)) is not None:
             parts.append(part)
         else:
-            loss.dropped(str(block.get("type")), index)
+            loss.add_dropped(str(block.get("type")), index)
     if parts:
         messages.append({"role": role, "content": parts})
     return messages
@@ -126,21 +128,21 @@ def _result(block: Row, index: int, loss: Loss) -> Message:
     if isinstance(is_error := block.get("is_error"), bool):
         state_outcome(message, "failed" if is_error else "succeeded")
         read.append("is_error")
-    kept = {key: value for key, value in block.items() if key not in read}
+    extra = {key: value for key, value in block.items() if key not in read}
     if content is None or isinstance(content, list):
-        kept["content"] = cast("Any", content)
+        extra["content"] = cast("Any", content)
         others = [part for part in _blocks(block) if part.get("type") != "text"]
         if others:
             loss.aside("parts of a result that are not text", index, len(others))
-    set_aside(message, NAME, kept)
+    set_aside(message, NAME, extra)
     return message
 
 
 def _id(block: Row, key: str, index: int) -> str | None:
-    found = block.get(key)
-    if found is None or isinstance(found, str):
-        return found
-    raise Unreadable(f"message {index}: '{key}' is a text, not {type(found).__name__}")
+    identity = block.get(key)
+    if identity is None or isinstance(identity, str):
+        return identity
+    raise Unreadable(f"message {index}: '{key}' is a text, not {type(identity).__name__}")
 
 
 def _part(block: Row) -> Row | None:
@@ -164,43 +166,43 @@ def _more(block: Row, key: str) -> Row:
 
 def _write(messages: list[Message], loss: Loss) -> Row:
     row: Row = {}
-    said: list[Row] = []
+    entries: list[Row] = []
     for index, message in enumerate(messages):
-        kept = taken_back(message, NAME)
-        if message["role"] in ("system", "developer") and (kept.pop("beside", False) or (index == 0 and not kept)):
-            row["system"] = kept.get("content", text_of(message.get("content")))
+        extra = taken_back(message, NAME)
+        if message["role"] in ("system", "developer") and (extra.pop("beside", False) or (index == 0 and not extra)):
+            row["system"] = extra.get("content", text_of(message.get("content")))
             continue
-        written = _written(message, kept, index, loss)
-        after_results = said and said[-1]["role"] == "user" and messages[index - 1]["role"] == "tool"
-        if written["role"] == "user" and after_results:
-            said[-1]["content"] += _as_blocks(written.pop("content"))
-            said[-1].update(written)
+        entry = _entry(message, extra, index, loss)
+        after_results = entries and entries[-1]["role"] == "user" and messages[index - 1]["role"] == "tool"
+        if entry["role"] == "user" and after_results:
+            entries[-1]["content"] += _as_blocks(entry.pop("content"))
+            entries[-1].update(entry)
         else:
-            said.append(written)
-    return {**row, "messages": said}
+            entries.append(entry)
+    return {**row, "messages": entries}
 
 
-def _written(message: Message, kept: Row, index: int, loss: Loss) -> Row:
+def _entry(message: Message, extra: Row, index: int, loss: Loss) -> Row:
     content: object = message.get("content")
     match message["role"]:
         case "tool":
-            block = {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": content, **kept}
+            block = {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": content, **extra}
             if message.get("outcome") is not None:
                 block["is_error"] = did_fail(message)
             if block["content"] is None:
                 del block["content"]
             return {"role": "user", "content": [block]}
         case "assistant":
-            whole = kept.pop("content", None)
-            as_blocks = kept.pop("blocks", False) or bool(message.get("tool_calls"))
+            whole = extra.pop("content", None)
+            as_blocks = extra.pop("blocks", False) or bool(message.get("tool_calls"))
             if whole is None:
                 whole = [*_as_blocks(content), *map(_use, message.get("tool_calls") or ())] if as_blocks else content
-            return {"role": "assistant", "content": whole, **kept}
+            return {"role": "assistant", "content": whole, **extra}
         case role:
             if isinstance(content, list):
                 parts = [_block(part, index, loss) for part in cast("list[Row]", content)]
                 content = [part for part in parts if part is not None]
-            return {"role": "user" if role == "user" else "system", "content": content, **kept}
+            return {"role": "user" if role == "user" else "system", "content": content, **extra}
 
 
 def _as_blocks(content: Any) -> list[Any]:
@@ -222,14 +224,14 @@ def _block(part: Row, index: int, loss: Loss) -> Row | None:
             more = {key: value for key, value in part.items() if key not in ("type", "image_url")}
             return {"type": "image", "source": _source(url), **more}
         case kind:
-            loss.dropped(str(kind), index)
+            loss.add_dropped(str(kind), index)
             return None
 
 
 def _source(url: str) -> Row:
-    if (held := embedded(url)) is None:
+    if (media := split_data_url(url)) is None:
         return {"type": "url", "url": url}
-    kind, data = held
+    kind, data = media
     return {"type": "base64", "media_type": kind, "data": data}
 
 

@@ -30,7 +30,7 @@ _OURS = "vivavoce"
 """Where in an `extra` stands what a trajectory has no field for."""
 _ROLES = {"user": "user", "agent": "assistant", "system": "system"}
 _SOURCES = {role: source for source, role in _ROLES.items()} | {"developer": "system"}
-_KNOWN = frozenset(
+_KNOWN_KEYS = frozenset(
     (
         *("schema_version", "session_id", "trajectory_id", "agent", "steps", "notes", "final_metrics", "extra"),
         *("continued_trajectory_ref", "subagent_trajectories"),
@@ -56,33 +56,33 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         fields = record.fields
         if fields is None or not isinstance(fields.get("steps"), list):
-            loss.broken("no trajectory: it needs 'steps'")
+            loss.add_broken("no trajectory: it needs 'steps'")
             continue
         row = _row(fields, loss)
         if row["messages"]:
             yield record.place, row
         else:
-            loss.broken(NO_MESSAGES)
+            loss.add_broken(NO_MESSAGES)
 
 
 def _row(trajectory: Row, loss: Loss) -> Row:
     identity = text_in(trajectory.get("trajectory_id")) or text_in(trajectory.get("session_id"))
     loss.conversation = identity
-    kept = {key: value for key, value in trajectory.items() if key != "steps"}
-    for key in kept.keys() - _KNOWN:
+    rest = {key: value for key, value in trajectory.items() if key != "steps"}
+    for key in rest.keys() - _KNOWN_KEYS:
         loss.unknown(key)
-    if others := objects_in(kept.get("subagent_trajectories")):
+    if others := objects_in(rest.get("subagent_trajectories")):
         loss.aside("trajectories of other agents within", count=len(others))
-    told, extra = _ours(kept.get("extra"))
-    if told:
-        del kept["extra"]
-        kept |= extra
+    ours, extra = _ours(rest.get("extra"))
+    if ours:
+        del rest["extra"]
+        rest |= extra
     messages: list[Message] = []
     for number, step in enumerate(objects_in(trajectory["steps"]), 1):
         messages += _messages(step, number, len(messages), loss)
     row: Row = {} if identity is None else {"id": identity}
-    row |= {name: value for name, value in told.items() if name in ROW_FIELDS - {"id", "messages"}}
-    return {**row, "messages": messages, "metadata": {**fields_in(told.get("metadata")), NAME: kept}}
+    row |= {name: value for name, value in ours.items() if name in ROW_FIELDS - {"id", "messages"}}
+    return {**row, "messages": messages, "metadata": {**fields_in(ours.get("metadata")), NAME: rest}}
 
 
 def _ours(extra: Any) -> tuple[Row, Row]:
@@ -92,109 +92,109 @@ def _ours(extra: Any) -> tuple[Row, Row]:
     return fields_in(fields.get(_OURS)), {"extra": others} if others else {}
 
 
-def _of_ours(told: Row) -> Row:
+def _of_ours(ours: Row) -> Row:
     """Return the members of a message that we wrote into an `extra`, as far as they are what a message may have."""
     kinds = {**dict.fromkeys(_TEXTS, str), "metadata": dict, "retrieval_context": list, "agent_tools": list}
-    found = {key: told[key] for key, kind in kinds.items() if isinstance(told.get(key), kind)}
-    if not all(isinstance(part, str | dict) for part in found.get("retrieval_context", ())):
-        del found["retrieval_context"]
-    if not all(isinstance(tool, str) for tool in found.get("agent_tools", ())):
-        del found["agent_tools"]
-    if (time := time_in(told.get("timestamp"))) is not None:
-        found["timestamp"] = time
-    return found
+    fields = {key: ours[key] for key, kind in kinds.items() if isinstance(ours.get(key), kind)}
+    if not all(isinstance(part, str | dict) for part in fields.get("retrieval_context", ())):
+        del fields["retrieval_context"]
+    if not all(isinstance(tool, str) for tool in fields.get("agent_tools", ())):
+        del fields["agent_tools"]
+    if (time := time_in(ours.get("timestamp"))) is not None:
+        fields["timestamp"] = time
+    return fields
 
 
 def _messages(step: Row, number: int, index: int, loss: Loss) -> list[Message]:
     source = step.get("source")
     if not isinstance(source, str) or source not in _ROLES:
-        loss.dropped(f"a step of {source!r}"[:80], index)
+        loss.add_dropped(f"a step of {source!r}"[:80], index)
         return []
-    told, extra = _ours(step.get("extra"))
-    kept = {key: value for key, value in step.items() if key not in ("source", "message")}
-    if told:
-        del kept["extra"]
-        kept |= extra
-    if kept.get("step_id") == number:
-        del kept["step_id"]
-    message: Message = {"role": _ROLES[source], **_of_ours(told)}
-    if source == "system" and told.get("role") == "developer":
+    ours, extra = _ours(step.get("extra"))
+    rest = {key: value for key, value in step.items() if key not in ("source", "message")}
+    if ours:
+        del rest["extra"]
+        rest |= extra
+    if rest.get("step_id") == number:
+        del rest["step_id"]
+    message: Message = {"role": _ROLES[source], **_of_ours(ours)}
+    if source == "system" and ours.get("role") == "developer":
         message["role"] = "developer"
-    message["content"] = _content(step.get("message"), kept, "message", index, loss)
+    message["content"] = _content(step.get("message"), rest, "message", index, loss)
     if source == "agent" and (calls := step.get("tool_calls")):
-        message["tool_calls"] = _calls(calls, kept)
+        message["tool_calls"] = _calls(calls, rest)
     if (time := time_in(step.get("timestamp"))) is not None:
         message["timestamp"] = time
         if time == step.get("timestamp"):
-            del kept["timestamp"]
-    results = _results(step.get("observation"), kept, index, loss) if source == "agent" else []
+            del rest["timestamp"]
+    results = _results(step.get("observation"), rest, index, loss) if source == "agent" else []
     for key in step.keys() - _KNOWN_OF_STEP:
         loss.unknown(key, index)
     for key in ("reasoning_content", "observation"):
-        if kept.get(key):
+        if rest.get(key):
             loss.aside(key, index)
-    set_aside(message, NAME, kept)
+    set_aside(message, NAME, rest)
     return [message, *results]
 
 
-def _calls(calls: Any, kept: Row) -> list[Row]:
+def _calls(calls: Any, rest: Row) -> list[Row]:
     """Return the calls of a step, and keep what we have no place for by their numbers."""
     more: Row = {}
-    found: list[Row] = []
+    tool_calls: list[Row] = []
     for call in objects_in(calls):
         others = {name: value for name, value in call.items() if name not in _OF_CALL}
         if others:
-            more[str(len(found))] = others
+            more[str(len(tool_calls))] = others
         name = text_in(call.get("function_name")) or ""
-        found.append(tool_call(text_in(call.get("tool_call_id")), name, call.get("arguments")))
-    del kept["tool_calls"]
+        tool_calls.append(tool_call(text_in(call.get("tool_call_id")), name, call.get("arguments")))
+    del rest["tool_calls"]
     if more:
-        kept["of_calls"] = more
-    return found
+        rest["of_calls"] = more
+    return tool_calls
 
 
 _OF_CALL = frozenset(("tool_call_id", "function_name", "arguments"))
 
 
-def _results(observation: Any, kept: Row, index: int, loss: Loss) -> list[Message]:
-    found = objects_in(fields_in(observation).get("results"))
-    if not found:
+def _results(observation: Any, leftover: Row, index: int, loss: Loss) -> list[Message]:
+    results = objects_in(fields_in(observation).get("results"))
+    if not results:
         return []
     rest = {key: value for key, value in fields_in(observation).items() if key != "results"}
-    del kept["observation"]
+    del leftover["observation"]
     if rest:
-        kept["of_observation"] = rest
-    return [_result(result, index + 1 + place, loss) for place, result in enumerate(found)]
+        leftover["of_observation"] = rest
+    return [_result(result, index + 1 + place, loss) for place, result in enumerate(results)]
 
 
 def _result(result: Row, index: int, loss: Loss) -> Message:
-    told, extra = _ours(result.get("extra"))
-    kept = {key: value for key, value in result.items() if key not in ("source_call_id", "content")}
-    if told:
-        del kept["extra"]
-        kept |= extra
-    content = _content(result.get("content"), kept, "content", index, loss)
+    ours, extra = _ours(result.get("extra"))
+    rest = {key: value for key, value in result.items() if key not in ("source_call_id", "content")}
+    if ours:
+        del rest["extra"]
+        rest |= extra
+    content = _content(result.get("content"), rest, "content", index, loss)
     message: Message = {"role": "tool", "content": content, "tool_call_id": text_in(result.get("source_call_id"))}
-    message |= _of_ours(told)
+    message |= _of_ours(ours)
     if "content" not in result:
-        kept["no"] = ["content"]
+        rest["no"] = ["content"]
     if "source_call_id" not in result:
-        kept["no"] = [*kept.get("no", ()), "source_call_id"]
-    if kept.get("subagent_trajectory_ref"):
+        rest["no"] = [*rest.get("no", ()), "source_call_id"]
+    if rest.get("subagent_trajectory_ref"):
         loss.aside("subagent_trajectory_ref", index)
-    set_aside(message, NAME, kept)
+    set_aside(message, NAME, rest)
     return message
 
 
-def _content(said: Any, kept: Row, key: str, index: int, loss: Loss) -> Any:
+def _content(content: Any, rest: Row, key: str, index: int, loss: Loss) -> Any:
     """Return what was said as ours; where we cannot say it, it is kept whole."""
-    if isinstance(said, str) or said is None:
-        return said
-    parts = [_part(part) for part in objects_in(said)]
-    if isinstance(said, list) and len(parts) == len(cast("list[Any]", said)) and None not in parts and parts:
+    if isinstance(content, str) or content is None:
+        return content
+    parts = [_part(part) for part in objects_in(content)]
+    if isinstance(content, list) and len(parts) == len(cast("list[Any]", content)) and None not in parts and parts:
         return parts
     loss.aside("parts that are neither text nor image", index)
-    kept[key] = said
+    rest[key] = content
     return [part for part in parts if part is not None] or None
 
 
@@ -221,8 +221,8 @@ def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Row]:
         identity = text_in(row.get("id"))
         loss.conversation = identity
         metadata = dict(fields_in(row.get("metadata")))
-        kept: Row = dict(fields_in(metadata.pop(NAME, None)))
-        trajectory: Row = {"schema_version": _VERSION, **kept}
+        rest: Row = dict(fields_in(metadata.pop(NAME, None)))
+        trajectory: Row = {"schema_version": _VERSION, **rest}
         if not {"session_id", "trajectory_id"} & trajectory.keys() and identity is not None:
             trajectory["session_id"] = identity
         if "agent" not in trajectory:
@@ -232,62 +232,64 @@ def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Row]:
                 "version": "unknown",
                 **({"model_name": model} if model else {}),
             }
-        told = {name: value for name, value in row.items() if name not in ("id", "messages", "metadata")}
-        _tell(trajectory, {**told, **({"metadata": metadata} if metadata else {})})
+        others = {name: value for name, value in row.items() if name not in ("id", "messages", "metadata")}
+        _tell(trajectory, {**others, **({"metadata": metadata} if metadata else {})})
         trajectory["steps"] = _steps(cast("list[Message]", row.get("messages") or []), loss)
         yield trajectory
 
 
-def _tell(holder: Row, told: Row) -> None:
+def _tell(holder: Row, members: Row) -> None:
     """Write into `extra` what has no field of its own."""
-    if told:
-        holder["extra"] = {**fields_in(holder.get("extra")), _OURS: told}
+    if members:
+        holder["extra"] = {**fields_in(holder.get("extra")), _OURS: members}
 
 
 def _steps(messages: list[Message], loss: Loss) -> list[Row]:
     steps: list[Row] = []
     for index, message in enumerate(messages):
-        kept = taken_back(message, NAME)
+        extra = taken_back(message, NAME)
         if message["role"] == "tool":
-            _observe(steps, message, kept, index, loss)
+            _observe(steps, message, extra, index, loss)
         else:
-            steps.append(_step(message, kept, len(steps) + 1, index, loss))
+            steps.append(_step(message, extra, len(steps) + 1, index, loss))
     return steps
 
 
-def _step(message: Message, kept: Row, number: int, index: int, loss: Loss) -> Row:
-    more, rest = fields_in(kept.pop("of_calls", None)), kept.pop("of_observation", None)
+def _step(message: Message, extra: Row, number: int, index: int, loss: Loss) -> Row:
+    more, rest = fields_in(extra.pop("of_calls", None)), extra.pop("of_observation", None)
     step: Row = {"step_id": number, "source": _SOURCES[message["role"]]}
     if message.get("timestamp") is not None:
         step["timestamp"] = message["timestamp"]
-    step["message"] = _said(message.get("content"), index, loss) or ""
+    step["message"] = _write_content(message.get("content"), index, loss) or ""
     calls = cast("list[Row]", message.get("tool_calls") or [])
     if calls:
         step["tool_calls"] = [_use(call, place, more, index, loss) for place, call in enumerate(calls)]
     if rest:
         step["observation"] = rest
-    told = _no_field_for(message)
+    members = _no_field_for(message)
     if message["role"] == "developer":
-        told["role"] = "developer"
-    step |= kept
-    _tell(step, told)
+        members["role"] = "developer"
+    step |= extra
+    _tell(step, members)
     return step
 
 
 def _no_field_for(message: Message) -> Row:
-    told = {key: message[key] for key in (*_TEXTS, "retrieval_context", "agent_tools") if message.get(key) is not None}
+    members = {
+        key: message[key] for key in (*_TEXTS, "retrieval_context", "agent_tools") if message.get(key) is not None
+    }
     metadata = {key: value for key, value in fields_in(message.get("metadata")).items() if key != NAME}
-    return {**told, **({"metadata": metadata} if metadata else {})}
+    return {**members, **({"metadata": metadata} if metadata else {})}
 
 
 def _use(call: Row, place: int, more: Row, index: int, loss: Loss) -> Row:
     identity = call.get("id")
     if identity is None:
-        loss.guessed("id of a tool call", index)
+        loss.add_guess("id of a tool call", index)
         identity = f"call_{index}_{place}"
     arguments = arguments_of(call)
     if not isinstance(arguments, dict):
-        loss.guessed("arguments of a call that are not an object, written as one", index)
+        loss.add_guess("arguments of a call that are not an object, written as one", index)
         arguments = {"arguments": arguments}
     return {
         "tool_call_id": identity,
@@ -297,31 +299,34 @@ def _use(call: Row, place: int, more: Row, index: int, loss: Loss) -> Row:
     }
 
 
-def _observe(steps: list[Row], message: Message, kept: Row, index: int, loss: Loss) -> None:
+def _observe(steps: list[Row], message: Message, extra: Row, index: int, loss: Loss) -> None:
     """Add a result to the step of the agent that it follows, or to an empty one where it follows none."""
     if not steps or steps[-1]["source"] != "agent":
         steps.append({"step_id": len(steps) + 1, "source": "agent", "message": ""})
     step = steps[-1]
-    result: Row = {"source_call_id": message.get("tool_call_id"), "content": _said(message.get("content"), index, loss)}
+    result: Row = {
+        "source_call_id": message.get("tool_call_id"),
+        "content": _write_content(message.get("content"), index, loss),
+    }
     calls: list[Any] = [call["tool_call_id"] for call in objects_in(step.get("tool_calls"))]
     if calls and result["source_call_id"] not in (None, *calls):
-        loss.dropped("which call a result answers: it is of an earlier step", index)
+        loss.add_dropped("which call a result answers: it is of an earlier step", index)
         result["source_call_id"] = None
-    for key in cast("list[str]", kept.pop("no", [])):
+    for key in cast("list[str]", extra.pop("no", [])):
         result.pop(key, None)
-    result |= kept
+    result |= extra
     time = message.get("timestamp")
     _tell(result, {**_no_field_for(message), **({} if time is None else {"timestamp": time})})
     observed = fields_in(step.get("observation"))
     step["observation"] = {**observed, "results": [*observed.get("results", ()), result]}
 
 
-def _said(content: Any, index: int, loss: Loss) -> Any:
+def _write_content(content: Any, index: int, loss: Loss) -> Any:
     if not isinstance(content, list):
         return content
     parts = [_as_part(part) for part in cast("list[Row]", content)]
     if None in parts:
-        loss.dropped("parts that are neither text nor image", index, parts.count(None))
+        loss.add_dropped("parts that are neither text nor image", index, parts.count(None))
     return [part for part in parts if part is not None]
 
 

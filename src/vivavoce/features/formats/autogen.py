@@ -31,7 +31,7 @@ from vivavoce.conversations.shapes import (
 )
 
 NAME = "autogen"
-_SAID = ("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage")
+_WITH_TEXT = ("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage")
 _OF_MODELS = ("UserMessage", "AssistantMessage", "SystemMessage")
 _CALLED = "ToolCallRequestEvent"
 _RESULTS = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
@@ -39,7 +39,7 @@ _STRUCTURED = "StructuredMessage"
 _CODE = ("CodeGenerationEvent", "CodeExecutionEvent")
 _EVENTS = ("ThoughtEvent", "MemoryQueryEvent", "UserInputRequestedEvent", "SelectSpeakerEvent", "SelectorEvent")
 _CHUNK = "ModelClientStreamingChunkEvent"
-_CERTAIN = (*_SAID, *_RESULTS, *_CODE, *_EVENTS, _CALLED, _CHUNK)
+_CERTAIN = (*_WITH_TEXT, *_RESULTS, *_CODE, *_EVENTS, _CALLED, _CHUNK)
 _OF_MESSAGE = frozenset(("type", "source", "content", "created_at", "tool_calls", "results"))
 _USERS = ("user", "human", "admin")
 
@@ -62,10 +62,10 @@ class _Speakers:
     """Who of the speakers is the user: the one who is called so, or else the one who begins."""
 
     def __init__(self, items: list[Row], loss: Loss) -> None:
-        sources = [text_in(item.get("source")) or "" for item in items if _kind(item) in _SAID]
+        sources = [text_in(item.get("source")) or "" for item in items if _kind(item) in _WITH_TEXT]
         self._users = {source for source in sources if source.lower().startswith(_USERS)}
         if sources and not self._users:
-            loss.guessed("that the one who begins is the user")
+            loss.add_guess("that the one who begins is the user")
             self._users = {sources[0]}
 
     def role(self, item: Row) -> str:
@@ -73,15 +73,15 @@ class _Speakers:
 
 
 def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
-    found = objects_in(items)
-    speakers = _Speakers([item for item in found if _hashable(item)], loss)
+    objects = objects_in(items)
+    speakers = _Speakers([item for item in objects if _hashable(item)], loss)
     messages: list[Message] = []
     between = Between(NAME)
     recalled: list[str] = []
-    for item in found:
+    for item in objects:
         kind, index = _kind(item), len(messages)
         if kind == _CHUNK:
-            loss.repeated("pieces of messages that are there as a whole")
+            loss.add_repeated("pieces of messages that are there as a whole")
         elif kind == "MemoryQueryEvent":
             recalled += texts_in([part.get("content") for part in objects_in(item.get("content"))])
         elif kind in _RESULTS:
@@ -107,9 +107,9 @@ def _hashable(item: Row) -> bool:
 
 def _message(item: Row, kind: str, speakers: _Speakers, index: int, loss: Loss) -> Message:
     content = item.get("content")
-    kept = {key: value for key, value in without(item, _OF_MESSAGE).items() if value != {}}
+    extra = {key: value for key, value in without(item, _OF_MESSAGE).items() if value != {}}
     if kind == "ToolCallSummaryMessage":
-        loss.repeated("calls and results in a summary of them")
+        loss.add_repeated("calls and results in a summary of them")
     message: Message = {"role": _role(item, kind, speakers), "content": content if isinstance(content, str) else None}
     if kind == "CodeExecutionEvent":
         message["content"] = text_in(fields_in(item.get("result")).get("output")) or ""
@@ -122,7 +122,7 @@ def _message(item: Row, kind: str, speakers: _Speakers, index: int, loss: Loss) 
         message["content"] = _parts(cast("list[Any]", content), index, loss)
     elif isinstance(content, dict):
         message["content"] = json.dumps(content, ensure_ascii=False)
-        kept["content"] = content
+        extra["content"] = content
     source = text_in(item.get("source"))
     if source and source != "user":
         message["name"] = source
@@ -132,10 +132,10 @@ def _message(item: Row, kind: str, speakers: _Speakers, index: int, loss: Loss) 
     if (time := time_in(item.get("created_at"))) is not None:
         message["timestamp"] = time
     if kind not in ("TextMessage", _CALLED, *_OF_MODELS):
-        kept["type"] = item.get("type")
-    if kept.get("thought"):
+        extra["type"] = item.get("type")
+    if extra.get("thought"):
         loss.aside("thought", index)
-    set_aside(message, NAME, kept)
+    set_aside(message, NAME, extra)
     return message
 
 
@@ -179,7 +179,7 @@ def _parts(content: list[Any], index: int, loss: Loss) -> list[Row] | None:
             url = data if data.startswith("data:") else f"data:image/png;base64,{data}"
             parts.append({"type": "image_url", "image_url": {"url": url}})
         else:
-            loss.dropped("a part that is neither text nor image", index)
+            loss.add_dropped("a part that is neither text nor image", index)
     return parts or None
 
 
@@ -191,8 +191,8 @@ def _thread(record: Record) -> Record:
         *(fields_in(state).get("message_thread") for state in states),
         fields_in(fields.get("llm_context")).get("messages"),
     ]
-    found = [thread for thread in map(items_in, threads) if thread]
-    return record._replace(value={"messages": found[0]}) if found else record
+    lists = [thread for thread in map(items_in, threads) if thread]
+    return record._replace(value={"messages": lists[0]}) if lists else record
 
 
 _MESSAGES = Messages(NAME, "AutoGen messages", ("messages",), _is_certain, _is_message, _read).format()

@@ -93,7 +93,7 @@ def _tell(lines: Iterable[str]) -> None:
 
 def _suite(source: Path, out: str, name: str | None, strict: bool, loss: Loss) -> str:
     """Write the suite of another tool as one of ours, and say so."""
-    found, suite = translate(existing(source), name, loss)
+    format_, suite = translate(existing(source), name, loss)
     refuse_loss(loss, strict)
     text = yaml_text(suite)
     if out == "-":
@@ -102,7 +102,7 @@ def _suite(source: Path, out: str, name: str | None, strict: bool, loss: Loss) -
         with whole_file(Path(out)) as new:
             new.write_text(text, encoding="utf-8")
     rows = count(len(suite["dataset"]["rows"]), "sample")
-    return f"{found.title} → a suite: {rows}{'' if out == '-' else f' in {out}; check it with: viva validate {out}'}"
+    return f"{format_.title} → a suite: {rows}{'' if out == '-' else f' in {out}; check it with: viva validate {out}'}"
 
 
 @contextmanager
@@ -119,8 +119,8 @@ def _counter() -> Generator[Callable[[int], None]]:
 
 
 def _lines(done: Conversion, out: str) -> Iterator[str]:
-    held = f"{count(done.conversations, 'conversation')}, {count(done.messages, 'message')}"
-    yield f"{done.source.title} → {done.target.title}: {held}{'' if out == '-' else f' in {out}'}"
+    contents = f"{count(done.conversations, 'conversation')}, {count(done.messages, 'message')}"
+    yield f"{done.source.title} → {done.target.title}: {contents}{'' if out == '-' else f' in {out}'}"
     if done.known:
         changed = f"; changed since, and left as they were: {done.changed}" if done.changed else ""
         yield f"{done.conversations - done.known} added, {done.known} were there already{changed}"

@@ -44,28 +44,28 @@ def _conversation_rows(rows: Iterable[Row], format_: Format, loss: Loss) -> Iter
         loss.at(row)
         messages: object = row.get("messages")
         if not isinstance(messages, list):
-            loss.dropped("row without a recorded conversation")
+            loss.add_dropped("row without a recorded conversation")
             continue
         try:
             read = read_messages(cast("list[Row]", messages))
         except ValueError as error:
-            loss.broken(str(error))
+            loss.add_broken(str(error))
         else:
             for index, message in enumerate(read if not format_.keeps_keys else ()):
                 beside = {**(message.model_extra or {}), **({"session": message.session} if message.session else {})}
                 loss.left_out(beside, beside, index)
-            written = [_with_outcome(message) for message in read]
+            plain = [_with_outcome(message) for message in read]
             unknown = () if format_.keeps_agents else OF_AGENTS
             unknown += () if format_.keeps_outcomes or format_.keeps_keys else ("outcome",)
-            yield {**row, "messages": _without(written, unknown, loss)}
+            yield {**row, "messages": _without(plain, unknown, loss)}
 
 
 def _with_outcome(message: AnyMessage) -> Row:
     """Return a message as plain data; how a call ended is its `outcome`, whatever mark said so."""
-    written = message.to_dict()
+    fields = message.to_dict()
     if isinstance(message, ToolMessage) and (outcome := message.stated_outcome) is not None:
-        written["outcome"] = outcome
-    return written
+        fields["outcome"] = outcome
+    return fields
 
 
 def _without(messages: list[Row], keys: tuple[str, ...], loss: Loss) -> list[Row]:
@@ -145,29 +145,31 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
     if done.source.name == NATIVE:
         for file in files:
             check_columns(file, loss)
-    found = read(files, done.source, loss)
-    rows = _counted(_conversations(found, loss) if done.source.name == NATIVE else found, done, how.progress)
+    conversations = read(files, done.source, loss)
+    rows = _count_rows(
+        _conversations(conversations, loss) if done.source.name == NATIVE else conversations, done, how.progress
+    )
     if how.label is not None:
         rows = decided_by(rows, how.label, how.good_from, loss)
     if to.name == NATIVE:
-        kept = _Kept(out) if isinstance(out, Path) and out.is_file() else None
-        rows = _with_source(rows, done, kept)
+        present = _PresentRows(out) if isinstance(out, Path) and out.is_file() else None
+        rows = _with_source(rows, done, present)
     else:
-        kept = None
+        present = None
     lines = texts(rows, to, loss)
     if isinstance(out, Path):
         with whole_file(out) as new, new.open("wb") as file:
-            if kept is not None:
-                kept.copy(file.write)
+            if present is not None:
+                present.copy(file.write)
             for line in lines:
                 file.write(line.encode())
             refuse_loss(loss, how.strict)
             _refuse_nothing(source, done)
     else:
-        written = list(lines) if how.strict else lines
+        texts_to_write = list(lines) if how.strict else lines
         if how.strict:
             refuse_loss(loss, how.strict)
-        out.writelines(written)
+        out.writelines(texts_to_write)
         _refuse_nothing(source, done)
     return done
 
@@ -180,25 +182,25 @@ def _refuse_nothing(source: Path, done: Conversion) -> None:
         )
 
 
-def _conversations(found: Iterable[tuple[Place, Row]], loss: Loss) -> Iterator[tuple[Place, Row]]:
+def _conversations(rows: Iterable[tuple[Place, Row]], loss: Loss) -> Iterator[tuple[Place, Row]]:
     """Yield those of our own rows that are conversations, or ask for one, as every reader of our rows takes them."""
-    for place, row in found:
+    for place, row in rows:
         if (problem := conversation_problem(row)) is None:
             yield place, row
         else:
-            loss.broken(problem)
+            loss.add_broken(problem)
 
 
 def _source(files: Sequence[Path], how: How) -> Format:
-    found, others = format_with(files[0], how.source, how.fields)
+    format_, others = format_with(files[0], how.source, how.fields)
     if others:
         names = (
-            f"it has: {', '.join(found.columns)}"
-            if found.columns
+            f"it has: {', '.join(format_.columns)}"
+            if format_.columns
             else "only a table with a message in each row has any"
         )
-        raise UsageError(f"{next(iter(others))}: {found.title} has no such column; {names}")
-    return found
+        raise UsageError(f"{next(iter(others))}: {format_.title} has no such column; {names}")
+    return format_
 
 
 def refuse_loss(loss: Loss, strict: bool) -> None:
@@ -211,10 +213,10 @@ def refuse_loss(loss: Loss, strict: bool) -> None:
         raise LossError("\n".join(("this would lose something, so nothing was written", *loss.lines())))
 
 
-def _counted(
-    found: Iterable[tuple[Any, Row]], done: Conversion, progress: Callable[[int], None] | None
+def _count_rows(
+    rows: Iterable[tuple[Any, Row]], done: Conversion, progress: Callable[[int], None] | None
 ) -> Iterator[Row]:
-    for _, row in found:
+    for _, row in rows:
         done.conversations += 1
         done.messages += len(cast("list[Any]", row.get("messages") or ()))
         if progress is not None:
@@ -222,7 +224,7 @@ def _counted(
         yield row
 
 
-class _Kept:
+class _PresentRows:
     """The rows of a file that is added to: their ids, and what they were made of."""
 
     def __init__(self, path: Path) -> None:
@@ -250,22 +252,22 @@ class _Kept:
             write(b"\n")
 
 
-def _with_source(rows: Iterable[Row], done: Conversion, kept: _Kept | None) -> Iterator[Row]:
+def _with_source(rows: Iterable[Row], done: Conversion, present: _PresentRows | None) -> Iterator[Row]:
     """Yield rows that say what they were made of, each with an id of its own; what is in the file already is left out.
 
     A conversation without an id is named by its content, so that it has the same id each time. Trials of one id keep
     it.
     """
-    used: set[_Name] = set(kept.ids) if kept else set()
+    used: set[_Name] = set(present.ids) if present else set()
     seen: dict[_Name, int] = {}
     for row in rows:
         content = _hash(row)
         trial = str(row.get("trial") or 0)
-        given = str(row["id"]) if row.get("id") is not None else content[:12]
-        seen[given, trial] = seen.get((given, trial), 0) + 1
-        unlike = given if seen[given, trial] == 1 else f"{given}-{seen[given, trial]}"
+        name = str(row["id"]) if row.get("id") is not None else content[:12]
+        seen[name, trial] = seen.get((name, trial), 0) + 1
+        unlike = name if seen[name, trial] == 1 else f"{name}-{seen[name, trial]}"
         in_source = unlike if trial == "0" else f"{unlike}#{trial}"
-        known = None if kept is None else kept.sources.get((done.source.name, in_source))
+        known = None if present is None else present.sources.get((done.source.name, in_source))
         if known is not None:
             done.known += 1
             done.changed += known != content
@@ -334,4 +336,4 @@ def translate(path: Path, name: str | None, loss: Loss) -> tuple[SuiteFormat, Su
         if name == known.name or (name is None and known.fits(path, text)):
             loss.format = known.title
             return known, known.read(path, text, loss)
-    raise UsageError(Problem(f"is not a suite of {' or '.join(one.title for one in suite_formats())}", path))
+    raise UsageError(Problem(f"is not a suite of {' or '.join(each.title for each in suite_formats())}", path))

@@ -42,8 +42,8 @@ _OWN = frozenset(("turns", "scenario", "expected_outcome", "actual_output", "use
 
 def _snake(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping with its keys in snake_case, without those that hold nothing, or no."""
-    named = {re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", str(key)).lower(): one for key, one in value.items()}
-    return {key: one for key, one in named.items() if one not in (None, "", [], {}, False)}
+    fields = {re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", str(key)).lower(): item for key, item in value.items()}
+    return {key: item for key, item in fields.items() if item not in (None, "", [], {}, False)}
 
 
 def _fits(record: Record) -> bool:
@@ -54,7 +54,7 @@ def _fits(record: Record) -> bool:
     if isinstance(turns, str):
         return "scenario" in case or "expected_outcome" in case
     if isinstance(turns, list):
-        return all(isinstance(one, Mapping) and "content" in one for one in cast("list[Any]", turns))
+        return all(isinstance(turn, Mapping) and "content" in turn for turn in cast("list[Any]", turns))
     return ("scenario" in case and "expected_outcome" in case) or {"input", "actual_output"} <= case.keys()
 
 
@@ -62,24 +62,24 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         loss.line, loss.conversation = record.place.line, None
         if record.fields is None:
-            loss.broken("a test case must be an object {…}")
+            loss.add_broken("a test case must be an object {…}")
             continue
         row = row_of_case(record.fields, loss)
         if row is not None:
             yield record.place, row
 
 
-def row_of_case(given: Mapping[str, Any], loss: Loss) -> Row | None:
+def row_of_case(raw: Mapping[str, Any], loss: Loss) -> Row | None:
     """Return the row of a test case, or of a golden; None, and a line in the report, where it holds nothing to ask."""
-    case = _snake(given)
+    case = _snake(raw)
     case |= {key: _contexts(case[key], loss) for key in ("context", "retrieval_context") if key in case}
     row: Row = {ours: case.pop(theirs) for theirs, ours in _FIELDS.items() if theirs in case}
     loss.at(row)
-    if shown := {ours: case.pop(theirs) for ours, theirs in _OF_CONTEXT.items() if theirs in case}:
-        row["context"] = shown
+    if context := {ours: case.pop(theirs) for ours, theirs in _OF_CONTEXT.items() if theirs in case}:
+        row["context"] = context
     if tags := case.pop("tags", None):
         row["tags"] = tags if isinstance(tags, list) else [str(tags)]
-    turns = _listed(case.pop("turns", None))
+    turns = _list_in(case.pop("turns", None))
     answer = case.pop("actual_output", None)
     if turns is not None:
         messages = _messages(turns, loss)
@@ -88,16 +88,16 @@ def row_of_case(given: Mapping[str, Any], loss: Loss) -> Row | None:
         row["messages"] = messages
     elif isinstance(answer, str):
         row["messages"] = _exchange(row.pop("input", ""), answer, case, loss)
-    if expected := _listed(case.pop("expected_tools", None)):
-        row["reference_tool_calls"] = [_call(one, None) for one in map(_tool, expected) if one]
+    if expected := _list_in(case.pop("expected_tools", None)):
+        row["reference_tool_calls"] = [_call(tool, None) for tool in map(_tool, expected) if tool]
     if rest := _rest(case, row, loss):
         row["metadata"] = rest
     if not row.keys() & {"messages", "input", "goal", "scenario"}:
-        loss.broken("a test case without turns, input or scenario")
+        loss.add_broken("a test case without turns, input or scenario")
         return None
     if "scenario" in row and "goal" not in row and "messages" not in row:
         row["goal"] = row["scenario"]
-        loss.guessed("the goal of a scenario without an expected outcome: the scenario")
+        loss.add_guess("the goal of a scenario without an expected outcome: the scenario")
     return row
 
 
@@ -117,7 +117,7 @@ def _contexts(joined: Any, loss: Loss) -> Any:
     if not isinstance(joined, str):
         return joined
     if "|" in joined:
-        loss.guessed("where a context ends: at each |, with which DeepEval joins them")
+        loss.add_guess("where a context ends: at each |, with which DeepEval joins them")
     return joined.split("|")
 
 
@@ -145,12 +145,12 @@ def _persona(value: Any, row: Row) -> Any:
 
 
 def _exchange(question: Any, answer: str, case: dict[str, Any], loss: Loss) -> list[Message]:
-    asked: Message = {"role": "user", "content": str(question)}
-    said = {key: case.pop(key) for key in ("retrieval_context", "tools_called") if key in case}
-    return [asked, *_turn({"role": "assistant", "content": answer, **said}, 1, loss)]
+    question_message: Message = {"role": "user", "content": str(question)}
+    extra = {key: case.pop(key) for key in ("retrieval_context", "tools_called") if key in case}
+    return [question_message, *_turn({"role": "assistant", "content": answer, **extra}, 1, loss)]
 
 
-def _listed(value: Any) -> list[Any] | None:
+def _list_in(value: Any) -> list[Any] | None:
     """Return a list, or that of a cell of a table, which is written as JSON."""
     if isinstance(value, str):
         try:
@@ -163,17 +163,17 @@ def _listed(value: Any) -> list[Any] | None:
 def _messages(turns: list[Any], loss: Loss) -> list[Message] | None:
     messages: list[Message] = []
     for index, turn in enumerate(turns):
-        given = _snake(cast("Mapping[str, Any]", turn)) if isinstance(turn, Mapping) else {}
-        if given.get("role") not in ("user", "assistant") or not isinstance(given.get("content", ""), str):
-            loss.broken(f"turn {index}: needs a role, user or assistant, and content")
+        fields = _snake(cast("Mapping[str, Any]", turn)) if isinstance(turn, Mapping) else {}
+        if fields.get("role") not in ("user", "assistant") or not isinstance(fields.get("content", ""), str):
+            loss.add_broken(f"turn {index}: needs a role, user or assistant, and content")
             return None
-        messages += _turn(given, index, loss)
+        messages += _turn(fields, index, loss)
     return messages
 
 
 def _turn(turn: Mapping[str, Any], index: int, loss: Loss) -> Iterator[Message]:
     """Yield the calls that were made in a turn with their results, and what was said."""
-    called = [one for one in map(_tool, _listed(turn.get("tools_called")) or []) if one]
+    called = [tool for tool in map(_tool, _list_in(turn.get("tools_called")) or []) if tool]
     if called:
         calls = [_call(tool, f"call_{index}_{number}") for number, tool in enumerate(called)]
         yield {"role": "assistant", "content": None, "tool_calls": calls}
@@ -182,13 +182,13 @@ def _turn(turn: Mapping[str, Any], index: int, loss: Loss) -> Iterator[Message]:
                 output = tool["output"]
                 text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
                 yield {"role": "tool", "content": text, "tool_call_id": call["id"]}
-    said: Message = {"role": turn["role"], "content": turn.get("content", "")}
+    message: Message = {"role": turn["role"], "content": turn.get("content", "")}
     if isinstance(turn.get("retrieval_context"), list):
-        said["retrieval_context"] = turn["retrieval_context"]
+        message["retrieval_context"] = turn["retrieval_context"]
     if rest := {key: value for key, value in turn.items() if key not in _TURN}:
-        said["metadata"] = {NAME: rest}
+        message["metadata"] = {NAME: rest}
         loss.aside("other keys of a turn", index)
-    yield said
+    yield message
 
 
 def _tool(value: Any) -> dict[str, Any]:
@@ -210,9 +210,9 @@ def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
         case |= {"tags": row["tags"]} if row.get("tags") else {}
         case |= {"additional_metadata": row["metadata"]} if row.get("metadata") else {}
         for key in context.keys() - _OF_CONTEXT.keys():
-            loss.dropped(f"'context.{key}' of a row")
+            loss.add_dropped(f"'context.{key}' of a row")
         for key in row.keys() - {"id", "messages", "scenario", "goal", "persona", "context", "tags", "metadata"}:
-            loss.dropped(f"'{key}' of a row")
+            loss.add_dropped(f"'{key}' of a row")
         yield {key: value for key, value in case.items() if value is not None}
 
 
@@ -226,7 +226,7 @@ def _turns(messages: list[Message], loss: Loss) -> Iterator[Row]:
                 results[str(message.get("tool_call_id"))] = text_of(message.get("content"))
                 continue
             case "system" | "developer":
-                loss.dropped("system message", index)
+                loss.add_dropped("system message", index)
                 continue
             case role:
                 called += cast("list[Row]", message.get("tool_calls") or [])
@@ -237,17 +237,17 @@ def _turns(messages: list[Message], loss: Loss) -> Iterator[Row]:
         if message.get("retrieval_context"):
             turn["retrieval_context"] = message["retrieval_context"]
         if role == "assistant" and called:
-            turn["tools_called"] = [_written(call, results) for call in called]
+            turn["tools_called"] = [_write_call(call, results) for call in called]
             called = []
         yield turn
     if called:
-        loss.dropped("tool calls after the last words", count=len(called))
+        loss.add_dropped("tool calls after the last words", count=len(called))
 
 
-def _written(call: Row, results: Mapping[str, str]) -> Row:
+def _write_call(call: Row, results: Mapping[str, str]) -> Row:
     output = results.get(str(call.get("id")))
-    written = {"name": name_of(call), "input_parameters": arguments_of(call)}
-    return written if output is None else {**written, "output": output}
+    fields = {"name": name_of(call), "input_parameters": arguments_of(call)}
+    return fields if output is None else {**fields, "output": output}
 
 
 FORMAT = Format(NAME, "DeepEval test cases", _fits, _read, _write, document=list)
@@ -293,7 +293,7 @@ def _read_suite(path: Path, text: str, loss: Loss) -> Suite:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise UsageError(Problem(f"is not Python: {error}", path, getattr(error, "lineno", None))) from error
-    names = dict(_assigned(tree))
+    names = dict(_assignments(tree))
     calls = sorted(
         (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)),
         key=lambda node: (node.lineno, node.col_offset),
@@ -313,21 +313,21 @@ def _read_suite(path: Path, text: str, loss: Loss) -> Suite:
 
 def _suite(path: Path, rows: list[dict[str, Any]], graders: dict[str, Any], loss: Loss) -> Suite:
     recorded = [row for row in rows if "messages" in row]
-    led = [row for row in rows if "goal" in row and "messages" not in row]
-    asked = [row for row in rows if row not in recorded and row not in led]
+    goal_rows = [row for row in rows if "goal" in row and "messages" not in row]
+    question_rows = [row for row in rows if row not in recorded and row not in goal_rows]
     kinds: list[tuple[list[dict[str, Any]], dict[str, str]]]
-    kinds = [(recorded, {"driver": "replay"}), (led, {"driver": "penelope"}), (asked, {})]
+    kinds = [(recorded, {"driver": "replay"}), (goal_rows, {"driver": "penelope"}), (question_rows, {})]
     most = max(kinds, key=lambda kind: len(kind[0]))
     if left := len(rows) - len(most[0]):
-        loss.dropped("test case of another kind: a suite has recorded, led or asked conversations", count=left)
+        loss.add_dropped("test case of another kind: a suite has recorded, led or asked conversations", count=left)
     suite: Suite = {"name": path.stem, **most[1], "dataset": {"rows": most[0]}}
     if most[0] is not recorded or not recorded:
-        loss.guessed("the target: write a function reply(message) in bot.py")
+        loss.add_guess("the target: write a function reply(message) in bot.py")
         suite["target"] = {"kind": "function", "function": "bot.py:reply"}
     return {**suite, "graders": graders} if graders else suite
 
 
-def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def _assignments(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node.value
@@ -337,12 +337,12 @@ def _row(call: ast.Call, names: Mapping[str, ast.expr], number: int, loss: Loss)
     case: dict[str, Any] = {}
     for keyword in call.keywords:
         if keyword.arg is None:
-            loss.dropped("keyword arguments that are made by code")
+            loss.add_dropped("keyword arguments that are made by code")
             continue
         try:
             case[keyword.arg] = _value(keyword.value, names)
         except _NotWritten:
-            loss.dropped(f"'{keyword.arg}' of a test case, which is made by code")
+            loss.add_dropped(f"'{keyword.arg}' of a test case, which is made by code")
     row = row_of_case(case, loss)
     if row is not None:
         yield {"id": row.pop("id", f"case-{number + 1}"), **row}
@@ -356,23 +356,23 @@ def _grader(
         try:
             options[str(keyword.arg)] = _value(keyword.value, names)
         except _NotWritten:
-            loss.dropped(f"'{keyword.arg}' of {name}, which is made by code")
+            loss.add_dropped(f"'{keyword.arg}' of {name}, which is made by code")
     threshold = options.pop("threshold", None)
     words = _CONFIG.get(name, {})
-    for given in sorted(options.keys() - words.keys() - _OF_REPORTS):
-        if name not in _MADE_OF_WORDS or given not in _OF_WORDS:
-            loss.dropped(f"'{given}' of {name}")
+    for option in sorted(options.keys() - words.keys() - _OF_REPORTS):
+        if name not in _MADE_OF_WORDS or option not in _OF_WORDS:
+            loss.add_dropped(f"'{option}' of {name}")
     if name in _MADE_OF_WORDS:
         return _of_words(options, threshold, known, loss)
     metric = METRICS.get(name)
     if metric is None:
-        loss.dropped(f"metric {name}")
+        loss.add_dropped(f"metric {name}")
         return {}
     grader: dict[str, Any] = {"kind": "metric", "metric": metric}
     if config := {ours: options[theirs] for theirs, ours in words.items() if theirs in options}:
         grader["config"] = config
     if metric == "toxicity" and threshold is not None:
-        loss.dropped("'threshold' of ToxicityMetric: ours is the most that passes, theirs the least")
+        loss.add_dropped("'threshold' of ToxicityMetric: ours is the most that passes, theirs the least")
     elif threshold is not None:
         grader["threshold"] = threshold
     return {metric: grader}
@@ -382,11 +382,11 @@ def _of_words(options: Mapping[str, Any], threshold: Any, known: Mapping[str, An
     """Return a yes or no about the criteria; theirs is a number, so its threshold has no meaning here."""
     criteria = options.get("criteria") or options.get("evaluation_steps")
     if not criteria:
-        loss.dropped("GEval without criteria that are written out")
+        loss.add_dropped("GEval without criteria that are written out")
         return {}
     words = " ".join(map(str, criteria)) if isinstance(criteria, list) else str(criteria)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if threshold is not None:
-        loss.dropped("'threshold' of GEval: ours says yes or no")
+        loss.add_dropped("'threshold' of GEval: ours says yes or no")
     name = re.sub(r"\W+", "_", str(options.get("name") or "criteria")).strip("_").lower() or "criteria"
     while name in known:
         name += "_2"
@@ -412,7 +412,7 @@ def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 20) -> An
         case ast.Name() if node.id in names:
             return _value(names[node.id], names, depth - 1)
         case ast.Call(func=ast.Name(id="Turn" | "ToolCall"), args=[]):
-            return {str(one.arg): _value(one.value, names, depth - 1) for one in node.keywords}
+            return {str(keyword.arg): _value(keyword.value, names, depth - 1) for keyword in node.keywords}
         case _:
             raise _NotWritten
 

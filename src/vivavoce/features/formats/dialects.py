@@ -22,11 +22,11 @@ from vivavoce.conversations.own_rows import is_native
 from vivavoce.conversations.shapes import (
     Message,
     arguments_of,
-    embedded,
     fields_in,
     name_of,
     objects_in,
     set_aside,
+    split_data_url,
     state_outcome,
     taken_back,
     text_of,
@@ -71,26 +71,26 @@ def read_message(item: Row, index: int, loss: Loss) -> list[Message]:
     others = [part for part in parts if part.get("type") != "tool_call_response"] if results else parts
     messages = [_result(part, role) for part in results]
     if others or not results:
-        message = _assistant(others, index, loss) if role == "assistant" else _said(role, others, index, loss)
+        message = _assistant(others, index, loss) if role == "assistant" else _text_or_parts(role, others, index, loss)
         messages.append(message)
-    kept = {key: value for key, value in item.items() if key not in ("role", "parts", "name") and value is not None}
-    for key in kept:
+    extra = {key: value for key, value in item.items() if key not in ("role", "parts", "name") and value is not None}
+    for key in extra:
         if key != "finish_reason":
             loss.unknown(key, index)
     if isinstance(item.get("name"), str):
         messages[-1]["name"] = item["name"]
-    set_aside(messages[-1], NAME, kept)
+    set_aside(messages[-1], NAME, extra)
     return messages
 
 
 def write_message(message: Message, index: int, loss: Loss) -> Row:
     """Return a message of ours in parts."""
-    kept = taken_back(message, NAME)
-    role = kept.pop("role", message["role"])
-    parts: list[Row] | None = kept.pop("parts", None)
-    in_json = kept.pop("json", False)
-    key = kept.pop("key", "response")
-    kept.pop("with_next", None)
+    extra = taken_back(message, NAME)
+    role = extra.pop("role", message["role"])
+    parts: list[Row] | None = extra.pop("parts", None)
+    in_json = extra.pop("json", False)
+    key = extra.pop("key", "response")
+    extra.pop("with_next", None)
     if message["role"] == "tool":
         content: Any = text_of(message.get("content"))
         value = parse(content) if in_json else content
@@ -98,13 +98,13 @@ def write_message(message: Message, index: int, loss: Loss) -> Row:
     elif parts is None:
         parts = [*_parts(message.get("content"), index, loss), *map(_call, message.get("tool_calls") or ())]
     name = {"name": message["name"]} if message.get("name") else {}
-    return {"role": role, "parts": parts, **name, **kept}
+    return {"role": role, "parts": parts, **name, **extra}
 
 
 def _role(role: Any, index: int, loss: Loss) -> str:
     known = _ROLES.get(role) if isinstance(role, str) else None
     if known is None:
-        loss.guessed(f"that '{role}' is the user", index)
+        loss.add_guess(f"that '{role}' is the user", index)
     return known or "user"
 
 
@@ -134,7 +134,7 @@ def _assistant(parts: list[Row], index: int, loss: Loss) -> Message:
     return message
 
 
-def _said(role: str, parts: list[Row], index: int, loss: Loss) -> Message:
+def _text_or_parts(role: str, parts: list[Row], index: int, loss: Loss) -> Message:
     contents: list[Row] = []
     plain = True
     for part in parts:
@@ -159,10 +159,10 @@ def _result(part: Row, role: str) -> Message:
     called = None if identity is None else str(identity)
     message: Message = {"role": "tool", "content": as_text(value), "tool_call_id": called}
     state_outcome(message, stated_outcome(part))
-    kept: Row = {} if isinstance(value, str) else {"json": True}
-    kept |= {} if key == "response" else {"key": key}
-    kept |= {} if role == "tool" else {"role": role}
-    set_aside(message, NAME, kept)
+    extra: Row = {} if isinstance(value, str) else {"json": True}
+    extra |= {} if key == "response" else {"key": key}
+    extra |= {} if role == "tool" else {"role": role}
+    set_aside(message, NAME, extra)
     return message
 
 
@@ -194,13 +194,13 @@ def _parts(content: Any, index: int, loss: Loss) -> list[Row]:
         return []
     if isinstance(content, str):
         return [{"type": "text", "content": content}]
-    found: list[Row] = []
-    for one in cast("list[Row]", content):
-        if (part := _part(one)) is not None:
-            found.append(part)
+    parts: list[Row] = []
+    for item in cast("list[Row]", content):
+        if (part := _part(item)) is not None:
+            parts.append(part)
         else:
-            loss.dropped(str(one.get("type")), index)
-    return found
+            loss.add_dropped(str(item.get("type")), index)
+    return parts
 
 
 def _part(content: Row) -> Row | None:
@@ -221,9 +221,9 @@ def _part(content: Row) -> Row | None:
 
 
 def _image(url: str) -> Row:
-    if (held := embedded(url)) is None:
+    if (media := split_data_url(url)) is None:
         return {"type": "uri", "modality": "image", "uri": url}
-    kind, data = held
+    kind, data = media
     return {"type": "blob", "modality": "image", "mime_type": kind, "content": data}
 
 
@@ -231,7 +231,7 @@ def _call(call: Row) -> Row:
     return {"type": "tool_call", "id": call.get("id"), "name": name_of(call), "arguments": arguments_of(call)}
 
 
-def parsed(value: Any) -> Any:
+def parse_json(value: Any) -> Any:
     """Return what a text of JSON holds; a text that is not one, and any other value, as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -259,7 +259,7 @@ _SPEAKERS = {"human": "user", "ai": "assistant", "model": "assistant", "function
 
 def said_in(value: Any, side: Side, loss: Loss) -> list[Message]:
     """Return what the input of a step asks, or its output answers; nothing if it is neither message nor text."""
-    inner = parsed(value)
+    inner = parse_json(value)
     while isinstance(inner, list) and len(cast("list[Any]", inner)) == 1 and isinstance(inner[0], list):
         inner = cast("list[Any]", inner)[0]
     if isinstance(inner, str):
@@ -268,7 +268,7 @@ def said_in(value: Any, side: Side, loss: Loss) -> list[Message]:
     for answers in (_first(fields.get("choices")), _first(fields.get("generations"))):
         if answers is not None:
             if more := objects_in(fields.get("choices"))[1:]:
-                loss.dropped("answers that a model made beside the first", count=len(more))
+                loss.add_dropped("answers that a model made in addition to the first", count=len(more))
             answer: Any = answers.get("message") or answers.get("text")
             return said_in(answer, side, loss) if isinstance(answer, dict | str) else []
     messages = messages_in(inner, loss)
@@ -277,10 +277,10 @@ def said_in(value: Any, side: Side, loss: Loss) -> list[Message]:
 
 def _in_members(fields: Row, side: Side, loss: Loss) -> list[Message]:
     for key in ("messages", *_TEXTS[side]):
-        held: Any = fields.get(key)
-        if isinstance(held, str) and held:
-            return [_text_message(held, side)]
-        if isinstance(held, list | dict) and held and (messages := said_in(cast("Any", held), side, loss)):
+        member: Any = fields.get(key)
+        if isinstance(member, str) and member:
+            return [_text_message(member, side)]
+        if isinstance(member, list | dict) and member and (messages := said_in(cast("Any", member), side, loss)):
             return messages
     args: Any = fields.get("args")
     values = cast("list[Any]", args) if isinstance(args, list) else []
@@ -303,11 +303,13 @@ def messages_in(value: Any, loss: Loss) -> list[Message] | None:
     """Return the messages that a list, or an object with one, holds in any of our formats; None if it holds none."""
     items = _items(value)
     if items and all(map(is_message, items)):
-        return [one for index, item in enumerate(items) for one in read_message(item, index, loss)]
+        return [message for index, item in enumerate(items) for message in read_message(item, index, loss)]
     if items and is_native({"messages": items}):
         system: Any = fields_in(value).get("system")
-        told: list[Message] = [{"role": "system", "content": system}] if isinstance(system, str) and system else []
-        return told + [_clean(item, index, loss) for index, item in enumerate(items)]
+        instructions: list[Message] = (
+            [{"role": "system", "content": system}] if isinstance(system, str) and system else []
+        )
+        return instructions + [_clean(item, index, loss) for index, item in enumerate(items)]
     for holder in (value, {"messages": value}):
         if (messages := _in_a_format(Record(_NOWHERE, holder), loss)) is not None:
             return messages
@@ -321,9 +323,9 @@ def _items(value: Any) -> list[Any]:
     if isinstance(value, list):
         return cast("list[Any]", value)
     fields = fields_in(value)
-    held: Any = fields.get("messages")
-    if isinstance(held, list):
-        return cast("list[Any]", held)
+    messages: Any = fields.get("messages")
+    if isinstance(messages, list):
+        return cast("list[Any]", messages)
     return [fields] if _says_who(fields) else []
 
 
@@ -340,8 +342,8 @@ def _in_a_format(record: Record, loss: Loss) -> list[Message] | None:
 @cache
 def _dialects() -> list[tuple[Fits, Reader]]:
     """Return how the formats of messages are known and read."""
-    others = (one for one in all_formats() if one.name not in _TRACES and one.name != NATIVE)
-    return [(one.fits, one.read) for one in others if one.read is not None]
+    others = (format_ for format_ in all_formats() if format_.name not in _TRACES and format_.name != NATIVE)
+    return [(format_.fits, format_.read) for format_ in others if format_.read is not None]
 
 
 def _says_who(item: Any) -> bool:
@@ -352,18 +354,20 @@ def _clean(item: Row, index: int, loss: Loss) -> Message:
     """Return a message in OpenAI's shape, or nearly, as one of ours that can be read."""
     role = _SPEAKERS.get(item["role"], item["role"])
     if role not in ("system", "developer", "user", "assistant", "tool"):
-        loss.guessed(f"that '{role}' is the user", index)
+        loss.add_guess(f"that '{role}' is the user", index)
         role = "user"
     content: object = item.get("content")
     if not isinstance(content, str | None) and not is_native({"messages": [{"role": role, "content": content}]}):
-        loss.guessed("the words of a message, from content of an unknown shape", index)
+        loss.add_guess("the words of a message, from content of an unknown shape", index)
         content = text_of(content) or as_text(content)
     message: Message = {"role": role, "content": content}
     if isinstance(item.get("name"), str):
         message["name"] = item["name"]
     calls: object = item.get("tool_calls")
     if isinstance(calls, list) and calls and role == "assistant":
-        message["tool_calls"] = [call for one in cast("list[Any]", calls) if (call := _logged_call(one, index, loss))]
+        message["tool_calls"] = [
+            call for entry in cast("list[Any]", calls) if (call := _logged_call(entry, index, loss))
+        ]
     if role == "tool" and (called := item.get("tool_call_id") or item.get("id")) is not None:
         message["tool_call_id"] = str(called)
     if role == "tool":
@@ -382,7 +386,7 @@ def _logged_call(value: Any, index: int, loss: Loss) -> Row | None:
     inner = fields_in(call.get("function")) or call
     name = inner.get("name")
     if not isinstance(name, str):
-        loss.dropped("a tool call without a name", index)
+        loss.add_dropped("a tool call without a name", index)
         return None
     arguments = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
     identity = call.get("id") or call.get("tool_call_id")

@@ -24,10 +24,10 @@ from vivavoce.conversations.shapes import (
     arguments_of,
     did_fail,
     difference,
-    embedded,
     name_of,
-    restored,
+    restore,
     set_aside,
+    split_data_url,
     state_outcome,
     taken_back,
     text_of,
@@ -55,17 +55,17 @@ def parts_of(item: Any) -> list[Row] | None:
     """Return the parts of a content; None if it is not one."""
     if not isinstance(item, Mapping):
         return None
-    held = cast("Row", item)
-    parts, role = held.get("parts"), held.get("role")
+    fields = cast("Row", item)
+    parts, role = fields.get("parts"), fields.get("role")
     if (
         not isinstance(parts, list)
         or not (role is None or role in tuple(_ROLES))
-        or "messageId" in held
-        or "kind" in held
+        or "messageId" in fields
+        or "kind" in fields
     ):
         return None
-    listed = cast("list[Any]", parts)
-    return cast("list[Row]", listed) if all(map(_is_part, listed)) else None
+    entries = cast("list[Any]", parts)
+    return cast("list[Row]", entries) if all(map(_is_part, entries)) else None
 
 
 def _is_part(value: Any) -> bool:
@@ -81,11 +81,11 @@ def _is_certain(item: Any) -> bool:
 
 def either(fields: Mapping[str, Any], name: str) -> Any:
     """Return the value of a key in the spelling of the API, or else in that of Python."""
-    found = fields.get(name)
-    return fields.get(_to_snake(name)) if found is None else found
+    value = fields.get(name)
+    return fields.get(_to_snake(name)) if value is None else value
 
 
-def held(part: Row, name: str) -> Row | None:
+def object_in(part: Row, name: str) -> Row | None:
     """Return an object of a part, in either spelling."""
     value = either(part, name)
     return cast("Row", value) if isinstance(value, dict) else None
@@ -99,22 +99,22 @@ class Pairing:
         self._number = 0
         self._open: dict[str, list[str]] = {}
 
-    def call(self, given: Any, name: str) -> str:
+    def call(self, stated: Any, name: str) -> str:
         """Return the id of a call."""
-        identity = given if isinstance(given, str) and given else f"{MADE_UP}{self._number}"
+        identity = stated if isinstance(stated, str) and stated else f"{MADE_UP}{self._number}"
         self._number += 1
         self._open.setdefault(name, []).append(identity)
         return identity
 
-    def answered(self, given: Any, name: str, index: int) -> str | None:
+    def answer(self, stated: Any, name: str, index: int) -> str | None:
         """Return the id of the call that a result answers, None if there is none."""
         waiting = self._open.get(name, [])
-        if isinstance(given, str) and given:
-            if given in waiting:
-                waiting.remove(given)
-            return given
+        if isinstance(stated, str) and stated:
+            if stated in waiting:
+                waiting.remove(stated)
+            return stated
         if len(waiting) > 1 and any(identity.startswith(MADE_UP) for identity in waiting):
-            self._loss.guessed("which of several calls of one name a result answers", index)
+            self._loss.add_guess("which of several calls of one name a result answers", index)
         return waiting.pop(0) if waiting else None
 
 
@@ -128,36 +128,36 @@ def read_content(item: Any, index: int, pairing: Pairing, loss: Loss) -> list[Me
     if parts is None:
         raise Unreadable(f"content {index}: needs a role, user or model, and parts without a type")
     read = _messages(cast("Row", item), parts, index, pairing, loss)
-    kept = _kept(cast("Row", item), read)
-    set_aside(read[0], NAME, {**kept, **({"of": len(read)} if read[0]["role"] == "tool" else {})})
+    extra = _extra_of(cast("Row", item), read)
+    set_aside(read[0], NAME, {**extra, **({"of": len(read)} if read[0]["role"] == "tool" else {})})
     return read
 
 
 def _messages(item: Row, parts: list[Row], index: int, pairing: Pairing, loss: Loss) -> list[Message]:
     role = _ROLES.get(item.get("role") or "user", "user")
     messages: list[Message] = []
-    said: list[Row] = []
+    contents: list[Row] = []
     for part in parts:
-        called, came = held(part, "functionCall"), held(part, "functionResponse")
-        if came is not None:
-            messages.append(_result(came, index, pairing))
+        called, response = object_in(part, "functionCall"), object_in(part, "functionResponse")
+        if response is not None:
+            messages.append(_result(response, index, pairing))
         elif called is not None and role == "assistant":
-            said.append({"call": called})
+            contents.append({"call": called})
         elif (read := _part(part)) is not None:
-            said.append(read)
+            contents.append(read)
         else:
             loss.aside(_kind(part), index)
     if role == "assistant":
-        calls = [_call(part["call"], pairing) for part in said if "call" in part]
-        texts = [part for part in said if part.get("type") == "text"]
-        for part in said:
+        calls = [_call(part["call"], pairing) for part in contents if "call" in part]
+        texts = [part for part in contents if part.get("type") == "text"]
+        for part in contents:
             if part.get("type", "text") != "text":
                 loss.aside("a part of the model that is not text", index)
         message: Message = {"role": role, "content": text_of(texts) if texts else None}
         messages.append({**message, **({"tool_calls": calls} if calls else {})})
-    elif said or not messages:
-        only = said[0] if len(said) == 1 and said[0].keys() == {"type", "text"} else None
-        messages.append({"role": role, "content": said if only is None else only["text"]})
+    elif contents or not messages:
+        only = contents[0] if len(contents) == 1 and contents[0].keys() == {"type", "text"} else None
+        messages.append({"role": role, "content": contents if only is None else only["text"]})
     return messages
 
 
@@ -172,13 +172,13 @@ def _call(called: Row, pairing: Pairing) -> Row:
     return tool_call(pairing.call(called.get("id"), name), name, called.get("args"))
 
 
-def _result(came: Row, index: int, pairing: Pairing) -> Message:
-    name = str(came.get("name"))
-    response: Any = came.get("response")
+def _result(answer: Row, index: int, pairing: Pairing) -> Message:
+    name = str(answer.get("name"))
+    response: Any = answer.get("response")
     if isinstance(response, dict) and len(wrapped := cast("Row", response)) == 1:
         response = next((wrapped[key] for key in _WRAPS if isinstance(wrapped.get(key), str)), cast("Any", wrapped))
     content = response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
-    called = pairing.answered(came.get("id"), name, index)
+    called = pairing.answer(answer.get("id"), name, index)
     message: Message = {"role": "tool", "content": content, "name": name, "tool_call_id": called}
     state_outcome(message, failed_if(isinstance(response, dict) and cast("Row", response).get(_ERROR)))
     return message
@@ -188,7 +188,7 @@ def _part(part: Row) -> Row | None:
     """Return a part as ours, None if ours has no such part."""
     if isinstance(text := part.get("text"), str):
         return None if part.get("thought") else {"type": "text", "text": text}
-    inline, file = held(part, "inlineData"), held(part, "fileData")
+    inline, file = object_in(part, "inlineData"), object_in(part, "fileData")
     if inline is not None and isinstance(data := inline.get("data"), str):
         kind = str(inline.get("mimeType") or inline.get("mime_type"))
         url = f"data:{kind};base64,{data.translate(_TO_STANDARD)}"
@@ -204,50 +204,52 @@ def _image(url: str) -> Row:
 
 
 def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
-    messages = [_instruction(key, told) for key in _SYSTEM if (told := beside.pop(key, None)) is not None]
+    messages = [_instruction(key, instruction) for key in _SYSTEM if (instruction := beside.pop(key, None)) is not None]
     pairing = Pairing(loss)
     for index, item in enumerate(items):
         messages += read_content(item, index, pairing, loss)
     return messages
 
 
-def _instruction(key: str, told: Any) -> Message:
+def _instruction(key: str, instruction: Any) -> Message:
     text = (
-        told if isinstance(told, str) else text_of(cast("Row", told).get("parts") if isinstance(told, dict) else told)
+        instruction
+        if isinstance(instruction, str)
+        else text_of(cast("Row", instruction).get("parts") if isinstance(instruction, dict) else instruction)
     )
     message: Message = {"role": "system", "content": text}
     set_aside(message, NAME, {"system": key})
-    if told != _told(text):
-        set_aside(message, NAME, {"told": told})
+    if instruction != _instruction_of(text):
+        set_aside(message, NAME, {"told": instruction})
     return message
 
 
-def _told(text: str) -> Row:
+def _instruction_of(text: str) -> Row:
     return {"parts": [{"text": text}]}
 
 
-def _kept(content: Row, read: list[Message]) -> Row:
+def _extra_of(content: Row, read: list[Message]) -> Row:
     """Return what the writer must know in addition to our messages to write a content as it was."""
     parts = cast("list[Row]", content["parts"])
     snake = any(part.get(key) is not None for part in parts for key in _SNAKE)
     spelling = {"snake": True} if snake else {}
-    written = _content(read, snake=snake)
-    if written["parts"] == parts:
-        return {**spelling, **difference(written, content)}
+    content_of_ours = _content(read, snake=snake)
+    if content_of_ours["parts"] == parts:
+        return {**spelling, **difference(content_of_ours, content)}
     results = iter([message for message in read if message["role"] == "tool"])
     calls = iter(cast("list[Row]", read[-1].get("tool_calls") or []))
     texts = [part for part in parts if isinstance(part.get("text"), str) and not part.get("thought")]
     layout: list[Row] = []
     for part in parts:
-        if held(part, "functionResponse") is not None:
-            layout.append({"result": difference(_spelled(_response(next(results)), snake), part)})
-        elif held(part, "functionCall") is not None and read[-1]["role"] == "assistant":
-            layout.append({"call": difference(_spelled(_called(next(calls)), snake), part)})
+        if object_in(part, "functionResponse") is not None:
+            layout.append({"result": difference(_spell(_response(next(results)), snake), part)})
+        elif object_in(part, "functionCall") is not None and read[-1]["role"] == "assistant":
+            layout.append({"call": difference(_spell(_write_call(next(calls)), snake), part)})
         elif texts == [part] and isinstance(read[-1]["content"], str) and read[-1]["role"] != "tool":
             layout.append({"text": difference({"text": read[-1]["content"]}, part)})
         else:
             layout.append({"part": part})
-    return {**spelling, "layout": layout, **difference({"role": written["role"], "parts": parts}, content)}
+    return {**spelling, "layout": layout, **difference({"role": content_of_ours["role"], "parts": parts}, content)}
 
 
 def _write(messages: list[Message], loss: Loss) -> Row:
@@ -256,14 +258,14 @@ def _write(messages: list[Message], loss: Loss) -> Row:
     at = 0
     while at < len(messages):
         message = messages[at]
-        kept = taken_back(message, NAME)
+        extra = taken_back(message, NAME)
         _tell(message, at, loss)
-        if message["role"] in ("system", "developer") and ("system" in kept or not contents) and "parts" not in row:
-            row[kept.get("system", _SYSTEM[0])] = kept.get("told", _told(text_of(message.get("content"))))
+        if message["role"] in ("system", "developer") and ("system" in extra or not contents) and "parts" not in row:
+            row[extra.get("system", _SYSTEM[0])] = extra.get("told", _instruction_of(text_of(message.get("content"))))
             at += 1
             continue
-        group = messages[at : at + (kept["of"] if "of" in kept else _length(messages[at:]))]
-        contents.append(_restored(group, kept))
+        group = messages[at : at + (extra["of"] if "of" in extra else _length(messages[at:]))]
+        contents.append(_restore_content(group, extra))
         at += len(group)
     return {"contents": contents, **row}
 
@@ -283,24 +285,24 @@ def _length(messages: list[Message]) -> int:
     return results + (after is not None and after["role"] == "user" and not taken_back(after, NAME))
 
 
-def _restored(group: list[Message], kept: Row) -> Row:
-    snake = bool(kept.get("snake"))
+def _restore_content(group: list[Message], extra: Row) -> Row:
+    snake = bool(extra.get("snake"))
     content = _content(group, snake=snake)
-    if "layout" not in kept:
-        return restored(content, kept)
+    if "layout" not in extra:
+        return restore(content, extra)
     results = iter([message for message in group if message["role"] == "tool"])
     calls = iter(cast("list[Row]", group[-1].get("tool_calls") or []))
     parts: list[Row] = []
-    for one in cast("list[Row]", kept["layout"]):
-        if "part" in one:
-            parts.append(one["part"])
-        elif "text" in one:
-            parts.append(restored({"text": group[-1]["content"]}, one["text"]))
-        elif "result" in one and (result := next(results, None)) is not None:
-            parts.append(restored(_spelled(_response(result), snake), one["result"]))
-        elif "call" in one and (call := next(calls, None)) is not None:
-            parts.append(restored(_spelled(_called(call), snake), one["call"]))
-    return restored({"role": content["role"], "parts": parts}, kept)
+    for entry in cast("list[Row]", extra["layout"]):
+        if "part" in entry:
+            parts.append(entry["part"])
+        elif "text" in entry:
+            parts.append(restore({"text": group[-1]["content"]}, entry["text"]))
+        elif "result" in entry and (result := next(results, None)) is not None:
+            parts.append(restore(_spell(_response(result), snake), entry["result"]))
+        elif "call" in entry and (call := next(calls, None)) is not None:
+            parts.append(restore(_spell(_write_call(call), snake), entry["call"]))
+    return restore({"role": content["role"], "parts": parts}, extra)
 
 
 def _content(group: list[Message], *, snake: bool) -> Row:
@@ -308,19 +310,19 @@ def _content(group: list[Message], *, snake: bool) -> Row:
     parts: list[Row] = []
     for message in group:
         if message["role"] == "tool":
-            parts.append(_spelled(_response(message), snake))
+            parts.append(_spell(_response(message), snake))
             continue
         content: Any = message.get("content")
         if isinstance(content, str):
             parts += [{"text": content}] if content or not message.get("tool_calls") else []
         else:
-            written = map(_written_part, cast("list[Row]", content or []))
-            parts += [_spelled(part, snake) for part in written if part is not None]
-        parts += [_spelled(_called(call), snake) for call in message.get("tool_calls") or ()]
+            media_parts = map(_written_part, cast("list[Row]", content or []))
+            parts += [_spell(part, snake) for part in media_parts if part is not None]
+        parts += [_spell(_write_call(call), snake) for call in message.get("tool_calls") or ()]
     return {"role": "model" if group[-1]["role"] == "assistant" else "user", "parts": parts}
 
 
-def _spelled(part: Row, snake: bool) -> Row:
+def _spell(part: Row, snake: bool) -> Row:
     """Return a part in the spelling of Python, if asked."""
     if not snake:
         return part
@@ -328,7 +330,7 @@ def _spelled(part: Row, snake: bool) -> Row:
 
 
 def _inner(value: Row) -> Row:
-    return {_to_snake(key): one for key, one in value.items()}
+    return {_to_snake(key): item for key, item in value.items()}
 
 
 @cache
@@ -336,7 +338,7 @@ def _to_snake(key: str) -> str:
     return re.sub("([A-Z])", r"_\1", key).lower()
 
 
-def _called(call: Row) -> Row:
+def _write_call(call: Row) -> Row:
     return {"functionCall": {**_identity(call.get("id")), "name": name_of(call), "args": arguments_of(call)}}
 
 
@@ -367,7 +369,7 @@ def _written_part(part: Row) -> Row | None:
         case {"type": "text", "text": text}:
             return {"text": text}
         case {"type": "image_url", "image_url": {"url": str(url)}} | {"type": "file", "file": {"file_data": str(url)}}:
-            if (held_in := embedded(url)) is not None:
+            if (held_in := split_data_url(url)) is not None:
                 kind, data = held_in
                 return {"inlineData": {"mimeType": kind, "data": data}}
             return {"fileData": {"fileUri": url, **({"mimeType": part["mimeType"]} if "mimeType" in part else {})}}

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 from vivavoce.comparing.text import join_text_parts
 from vivavoce.conversations.format import Loss, Row
 from vivavoce.conversations.shapes import Message, objects_in, taken_back, tool_call, tool_names, words_in
-from vivavoce.features.formats.dialects import NAME, as_text, messages_in, parsed, read_message
+from vivavoce.features.formats.dialects import NAME, as_text, messages_in, parse_json, read_message
 from vivavoce.features.formats.steps import Kind, Step
 from vivavoce.wire.otlp import SCORE_EVENT
 
@@ -50,11 +50,13 @@ def step_of(span: Row, loss: Loss) -> Step:
     kind = _kind(known)
     step = Step(span["trace"], span["id"], span["parent"], kind, span["start"], span["end"])
     step.agent = words_in(known.get("gen_ai.agent.name")) or None
-    told = [known, *(event["attributes"] for event in span["events"] if event["name"] == CALLED)]
-    step.tools = next((names for one in told if (names := tool_names(parsed(one.get(_TOOLS)))) is not None), None)
-    step.given = _messages(span, told, "input", loss)
-    step.made = _first_choice(_messages(span, told, "output", loss), loss)
-    step.system = _system(told)
+    sources = [known, *(event["attributes"] for event in span["events"] if event["name"] == CALLED)]
+    step.tools = next(
+        (names for source in sources if (names := tool_names(parse_json(source.get(_TOOLS)))) is not None), None
+    )
+    step.inputs = _messages(span, sources, "input", loss)
+    step.outputs = _first_choice(_messages(span, sources, "output", loss), loss)
+    step.system = _system(sources)
     step.continues = known.get("gen_ai.request.previous_response.id") is not None
     if kind == "other" and step.has_messages:
         step.kind = "model"
@@ -79,7 +81,7 @@ def scores_of(span: Row) -> Iterator[tuple[str, Any, Row]]:
         yield (
             words_in(known["gen_ai.evaluation.name"]),
             score,
-            {key: one for key, one in others.items() if one is not None and not isinstance(score, bool)},
+            {key: item for key, item in others.items() if item is not None and not isinstance(score, bool)},
         )
 
 
@@ -95,15 +97,15 @@ def _kind(known: Row) -> Kind:
     return "model" if asks_a_model else "other"
 
 
-def _messages(span: Row, told: list[Row], side: Side, loss: Loss) -> list[Message]:
+def _messages(span: Row, sources: list[Row], side: Side, loss: Loss) -> list[Message]:
     known, events = cast("Row", span["attributes"]), cast("list[Row]", span["events"])
     whole = f"gen_ai.{side}.messages"
-    value = next((one[whole] for one in told if one.get(whole) not in (None, "")), None)
+    value = next((source[whole] for source in sources if source.get(whole) not in (None, "")), None)
     if value is None and side == "input" and "gen_ai.input.messages" not in known:
         value = known.get("pydantic_ai.all_messages")
     if value is not None:
         return _read(value, loss)
-    if items := _numbered(known, side):
+    if items := _messages_by_number(known, side):
         return _read(items, loss)
     if items := [item for event in events if (item := _of_event(event, side)) is not None]:
         return _read(items, loss)
@@ -114,19 +116,19 @@ def _messages(span: Row, told: list[Row], side: Side, loss: Loss) -> list[Messag
     return _read(old, loss) if old is not None else []
 
 
-def _first_choice(made: list[Message], loss: Loss) -> list[Message]:
+def _first_choice(messages: list[Message], loss: Loss) -> list[Message]:
     """Return the first of the answers that a model made at once; each of them says how it ended."""
-    ends = [taken_back(message, NAME).get("finish_reason") for message in made]
-    if len(made) < 2 or not all(ends):
-        return made
-    loss.dropped("answers that a model made beside the first", count=len(made) - 1)
-    return made[:1]
+    ends = [taken_back(message, NAME).get("finish_reason") for message in messages]
+    if len(messages) < 2 or not all(ends):
+        return messages
+    loss.add_dropped("answers that a model made in addition to the first", count=len(messages) - 1)
+    return messages[:1]
 
 
 def _read(value: Any, loss: Loss) -> list[Message]:
-    items = parsed(value)
+    items = parse_json(value)
     if isinstance(items, str):
-        loss.dropped("messages that are not JSON; a limit of attributes' lengths cuts them off")
+        loss.add_dropped("messages that are not JSON; a limit of attributes' lengths cuts them off")
         return []
     if isinstance(items, list) and all(_has_parts(item) for item in cast("list[Any]", items)):
         rows = cast("list[Row]", items)
@@ -134,7 +136,7 @@ def _read(value: Any, loss: Loss) -> list[Message]:
     messages = messages_in(items, loss)
     if messages is None:
         if items:
-            loss.dropped("messages of an unknown shape")
+            loss.add_dropped("messages of an unknown shape")
         return []
     return messages
 
@@ -143,7 +145,7 @@ def _has_parts(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(cast("Row", item).get("parts"), list)
 
 
-def _numbered(known: Row, side: Side) -> list[Row]:
+def _messages_by_number(known: Row, side: Side) -> list[Row]:
     """Return messages whose every field is an attribute of its own."""
     items: dict[int, Row] = {}
     before = f"{_OLD[side]}."
@@ -171,7 +173,7 @@ def _numbered(known: Row, side: Side) -> list[Row]:
 
 def _content(value: Any) -> Any:
     """Return content whose parts were written as JSON as parts."""
-    inner = parsed(value)
+    inner = parse_json(value)
     parts = objects_in(inner)
     return parts if parts and len(parts) == len(inner) and all("type" in part for part in parts) else value
 
@@ -182,16 +184,16 @@ def _of_event(event: Row, side: Side) -> Row | None:
     if (name == "gen_ai.choice") != (side == "output") or (name not in _BY_EVENT and name != "gen_ai.choice"):
         return None
     known = cast("Row", event["attributes"])
-    body = event.get("body") or parsed(known.get("gen_ai.event.content"))
+    body = event.get("body") or parse_json(known.get("gen_ai.event.content"))
     fields: Row = {**known, **cast("Row", body)} if isinstance(body, dict) else dict(known)
-    inner = parsed(fields.get("message"))
+    inner = parse_json(fields.get("message"))
     if isinstance(inner, dict):
         fields |= cast("Row", inner)
     elif isinstance(inner, str):
         fields.setdefault("content", inner)
     role = fields.get("role") if isinstance(fields.get("role"), str) else _BY_EVENT.get(name, "assistant")
     item: Row = {"role": role, "content": _content(fields.get("content"))}
-    if calls := parsed(fields.get("tool_calls")):
+    if calls := parse_json(fields.get("tool_calls")):
         item["tool_calls"] = calls
     if role == "tool" and fields.get("id") is not None:
         item["tool_call_id"] = fields["id"]
@@ -200,14 +202,14 @@ def _of_event(event: Row, side: Side) -> Row | None:
     return item
 
 
-def _system(told: list[Row]) -> str | None:
-    for known in told:
-        system = parsed(known.get("gen_ai.system_instructions"))
+def _system(sources: list[Row]) -> str | None:
+    for known in sources:
+        system = parse_json(known.get("gen_ai.system_instructions"))
         if isinstance(system, str) and system:
             return system
-        texts = (one.get("content") for one in objects_in(system))
-        if found := [text for text in texts if isinstance(text, str)]:
-            return join_text_parts(found)
+        texts = (part.get("content") for part in objects_in(system))
+        if words := [text for text in texts if isinstance(text, str)]:
+            return join_text_parts(words)
     return None
 
 
@@ -217,15 +219,15 @@ def _read_tool(step: Step, known: Row) -> None:
     if arguments is None and result is None:
         arguments, result = known.get("traceloop.entity.input"), known.get("traceloop.entity.output")
     identity = known.get("gen_ai.tool.call.id")
-    step.call = tool_call(None if identity is None else str(identity), name, parsed(arguments))
+    step.call = tool_call(None if identity is None else str(identity), name, parse_json(arguments))
     step.result = None if result is None else as_text(result)
 
 
 def _about(span: Row, known: Row) -> Row:
     usage = {name: known[key] for key, name in _USAGE.items() if _is_count(known.get(key))}
     model = known.get("gen_ai.response.model") or known.get("gen_ai.request.model")
-    found = {"model": words_in(model) or None, "usage": usage or None, "error": span["error"]}
-    return {key: value for key, value in found.items() if value is not None}
+    details = {"model": words_in(model) or None, "usage": usage or None, "error": span["error"]}
+    return {key: value for key, value in details.items() if value is not None}
 
 
 def _is_count(value: Any) -> bool:

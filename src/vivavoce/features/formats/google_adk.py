@@ -33,7 +33,15 @@ from vivavoce.conversations.shapes import (
 )
 from vivavoce.errors import Problem, UsageError
 from vivavoce.features.formats.gemini import Pairing, either, parts_of, read_content
-from vivavoce.features.formats.sqlite_file import BEGINS, Tables, asked, json_in, no_such_tables, records_of, tables_in
+from vivavoce.features.formats.sqlite_file import (
+    BEGINS,
+    Tables,
+    find_problem,
+    json_in,
+    no_such_tables,
+    records_of,
+    tables_in,
+)
 from vivavoce.files.rows import open_file
 
 _KEYS = ("app_name", "user_id", "session_id")
@@ -55,8 +63,8 @@ _IN_JSON = frozenset(
 
 
 def wrong_with(path: Path) -> str | None:
-    """Return why an SQLite file is none of these, None if it is one."""
-    return asked(path, lambda database: _wrong(tables_in(database)))
+    """Return why an SQLite file is not one of these, None if it is one."""
+    return find_problem(path, lambda database: _wrong(tables_in(database)))
 
 
 def _wrong(tables: Tables) -> str | None:
@@ -74,13 +82,13 @@ def sessions(path: Path) -> Iterator[Record | Problem]:
         UsageError: the file has no sessions of ADK.
     """
 
-    def found(database: sqlite3.Connection) -> Iterator[Record]:
+    def read_sessions(database: sqlite3.Connection) -> Iterator[Record]:
         if (wrong := _wrong(tables_in(database))) is not None:
             raise UsageError(Problem(wrong, path))
         for number, keys in enumerate(database.execute(_SESSIONS), 1):
             yield Record(Place(path, number), _session(database, keys))
 
-    return records_of(path, found)
+    return records_of(path, read_sessions)
 
 
 def _session(database: sqlite3.Connection, keys: tuple[Any, ...]) -> Row:
@@ -150,41 +158,47 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
 
 def _valid(items: Items, loss: Loss) -> Iterator[tuple[int, Row]]:
     """Yield the events that count: whole ones that were not taken back."""
-    kept: list[tuple[int, Row]] = []
+    events: list[tuple[int, Row]] = []
     for index, item in enumerate(items):
         if not _is_event(item):
             raise Unreadable(f"event {index}: needs an author and the id of an invocation")
         event = cast("Row", item)
         if isinstance(event.get("actions"), bytes):
-            loss.dropped(PICKLED, index)
+            loss.add_dropped(PICKLED, index)
         if event.get("partial"):
-            loss.repeated("pieces of answers that come whole")
+            loss.add_repeated("pieces of answers that come whole")
             continue
         actions: Any = event.get("actions")
         since = either(cast("Row", actions), "rewindBeforeInvocationId") if isinstance(actions, dict) else None
         if since is not None:
-            first = next((at for at, (_, one) in enumerate(kept) if either(one, "invocationId") == since), len(kept))
-            loss.dropped("events that were taken back", index, len(kept) - first + 1)
-            del kept[first:]
+            first = next(
+                (at for at, (_, earlier) in enumerate(events) if either(earlier, "invocationId") == since), len(events)
+            )
+            loss.add_dropped("events that were taken back", index, len(events) - first + 1)
+            del events[first:]
         else:
-            kept.append((index, event))
-    return iter(kept)
+            events.append((index, event))
+    return iter(events)
 
 
 def _content(event: Row) -> Row | None:
     """Return the content of an event, with the role of its author; of speech, what was understood at last."""
     content: Any = event.get("content")
     if isinstance(content, dict) and cast("Row", content).get("parts"):
-        held = cast("Row", content)
-        parts = parts_of(held)
+        fields = cast("Row", content)
+        parts = parts_of(fields)
         if parts is None:
-            return held
+            return fields
         answers = any(either(part, "functionResponse") is not None for part in parts)
-        return {**held, "role": "user" if event["author"] == _USER or answers else "model"}
+        return {**fields, "role": "user" if event["author"] == _USER or answers else "model"}
     for key, role in _TRANSCRIPTS:
-        spoken: Any = either(event, key)
-        if isinstance(spoken, dict) and cast("Row", spoken).get("finished") and cast("Row", spoken).get("text"):
-            return {"role": role, "parts": [{"text": str(cast("Row", spoken)["text"])}]}
+        transcript: Any = either(event, key)
+        if (
+            isinstance(transcript, dict)
+            and cast("Row", transcript).get("finished")
+            and cast("Row", transcript).get("text")
+        ):
+            return {"role": role, "parts": [{"text": str(cast("Row", transcript)["text"])}]}
     return None
 
 
@@ -213,13 +227,15 @@ def _time(seconds: Any) -> str | None:
 
 def _more(event: Row) -> Row:
     """Return what an event has in addition to its content, without what is empty."""
-    named = {key: value for key, value in event.items() if key not in ("content", "author") and value not in (None, {})}
-    actions: Any = named.get("actions")
+    fields = {
+        key: value for key, value in event.items() if key not in ("content", "author") and value not in (None, {})
+    }
+    actions: Any = fields.get("actions")
     if isinstance(actions, bytes):
-        del named["actions"]
+        del fields["actions"]
     elif isinstance(actions, dict):
-        named["actions"] = {key: value for key, value in cast("Row", actions).items() if value not in (None, {})}
-    return {key: value for key, value in named.items() if value != {}}
+        fields["actions"] = {key: value for key, value in cast("Row", actions).items() if value not in (None, {})}
+    return {key: value for key, value in fields.items() if value != {}}
 
 
 def _records(path: Path) -> Iterator[Record | Problem]:

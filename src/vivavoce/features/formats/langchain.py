@@ -1,7 +1,7 @@
 """LangChain's messages: as `messages_to_dict` writes them, as `dumpd` does, and flat, as `model_dump` does.
 
 The three spellings have the same fields, whose meaning is in `langchain_messages`. Blocks of a provider that repeat the
-calls (`tool_use`) are kept beside. Messages are written as they were read, those of others as `messages_to_dict` does.
+calls (`tool_use`) are set aside. Messages are written as they were read, those of others as `messages_to_dict` does.
 Source: the message classes of langchain-core, and what its `messages_to_dict`, `dumpd` and `model_dump` return.
 """
 
@@ -21,7 +21,7 @@ from vivavoce.conversations.shapes import (
     did_fail,
     difference,
     name_of,
-    restored,
+    restore,
     set_aside,
     state_outcome,
     taken_back,
@@ -32,7 +32,7 @@ from vivavoce.langchain_messages import LANGCHAIN, ROLES, calls_of, content_of
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
 _CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
 _NAMES = {  # of classes that `dumpd` names without their type
-    **{written: type_ for type_, written in _CLASSES.items()},
+    **{class_name: type_ for type_, class_name in _CLASSES.items()},
     "ChatMessage": "chat",
     "FunctionMessage": "function",
     "RemoveMessage": "remove",
@@ -41,7 +41,7 @@ _OTHERS = frozenset(("chat", "ChatMessageChunk", "remove"))
 _CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system"}
 _OWN = frozenset(("additional_kwargs", "response_metadata", "invalid_tool_calls"))
 _TOLD_ASIDE = ("usage_metadata", "response_metadata", "additional_kwargs", "artifact")
-_KNOWN = frozenset(
+_KNOWN_KEYS = frozenset(
     (
         *("type", "content", "name", "id", "role", "example", "tool_calls", "tool_call_id", "tool_call_chunks"),
         *("chunk_position", "invalid_tool_calls", "status", *_TOLD_ASIDE),
@@ -49,7 +49,7 @@ _KNOWN = frozenset(
 )
 
 
-class _Spelled(NamedTuple):
+class _PlainMessage(NamedTuple):
     """A message without its wrapping."""
 
     spelling: Literal["data", "dumpd", "flat"]
@@ -57,22 +57,26 @@ class _Spelled(NamedTuple):
     fields: Row
 
 
-def _unwrapped(item: Any) -> _Spelled | None:
+def _unwrap(item: Any) -> _PlainMessage | None:
     """Return a message without its wrapping; None if it is not a message."""
     if not isinstance(item, Mapping):
         return None
-    held = cast("Row", item)
-    if held.get("lc") == 1 and isinstance(kwargs := held.get("kwargs"), dict) and isinstance(held.get("id"), list):
-        path = cast("list[Any]", held["id"])
-        spelled = cast("Row", kwargs).get("type") or _NAMES.get(str(path[-1]) if path else "")
-        return _Spelled("dumpd", spelled, cast("Row", kwargs)) if _is_type(spelled) else None
-    type_ = held.get("type")
+    fields = cast("Row", item)
+    if (
+        fields.get("lc") == 1
+        and isinstance(kwargs := fields.get("kwargs"), dict)
+        and isinstance(fields.get("id"), list)
+    ):
+        path = cast("list[Any]", fields["id"])
+        type_name = cast("Row", kwargs).get("type") or _NAMES.get(str(path[-1]) if path else "")
+        return _PlainMessage("dumpd", type_name, cast("Row", kwargs)) if _is_type(type_name) else None
+    type_ = fields.get("type")
     if not _is_type(type_):
         return None
-    if isinstance(data := held.get("data"), dict):
-        return _Spelled("data", type_, cast("Row", data))
-    is_flat = type_ in _OTHERS or ("content" in held and "role" not in held)
-    return _Spelled("flat", type_, held) if is_flat else None
+    if isinstance(data := fields.get("data"), dict):
+        return _PlainMessage("data", type_, cast("Row", data))
+    is_flat = type_ in _OTHERS or ("content" in fields and "role" not in fields)
+    return _PlainMessage("flat", type_, fields) if is_flat else None
 
 
 def _is_type(value: Any) -> TypeGuard[str]:
@@ -80,40 +84,40 @@ def _is_type(value: Any) -> TypeGuard[str]:
 
 
 def _is_certain(item: Any) -> bool:
-    found = _unwrapped(item)
-    return found is not None and (found.spelling != "flat" or not _OWN.isdisjoint(found.fields))
+    plain = _unwrap(item)
+    return plain is not None and (plain.spelling != "flat" or not _OWN.isdisjoint(plain.fields))
 
 
 def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     messages: list[Message] = []
     for index, item in enumerate(items):
-        found = _unwrapped(item)
-        if found is None:
+        plain = _unwrap(item)
+        if plain is None:
             raise Unreadable(f"message {index}: needs a type, {', '.join(_CLASSES)}, and content")
-        if found.type == "remove":
-            loss.dropped("remove: the order to delete a message", index)
+        if plain.type == "remove":
+            loss.add_dropped("remove: the order to delete a message", index)
             continue
-        message = _message(found, index, loss)
-        kept = difference(_fields(message, found.spelling), found.fields)
-        if found.spelling != "data":
-            kept["spelling"] = found.spelling
-        if found.spelling == "dumpd" and item["id"] != _class_path(_TYPES[message["role"]]):
-            kept["class"] = item["id"]
-        if found.spelling == "data" and item["type"] != _TYPES[message["role"]]:
-            kept["type"] = item["type"]
-        set_aside(message, LANGCHAIN, kept)
+        message = _message(plain, index, loss)
+        extra = difference(_fields(message, plain.spelling), plain.fields)
+        if plain.spelling != "data":
+            extra["spelling"] = plain.spelling
+        if plain.spelling == "dumpd" and item["id"] != _class_path(_TYPES[message["role"]]):
+            extra["class"] = item["id"]
+        if plain.spelling == "data" and item["type"] != _TYPES[message["role"]]:
+            extra["type"] = item["type"]
+        set_aside(message, LANGCHAIN, extra)
         messages.append(message)
     return messages
 
 
-def _message(found: _Spelled, index: int, loss: Loss) -> Message:
-    fields = found.fields
-    role, name = ROLES.get(found.type), fields.get("name")
+def _message(plain: _PlainMessage, index: int, loss: Loss) -> Message:
+    fields = plain.fields
+    role, name = ROLES.get(plain.type), fields.get("name")
     if role is None:
-        spoken = fields.get("role")
-        role, name = _role_of_chat(spoken, index, loss), name or spoken
+        chat_role = fields.get("role")
+        role, name = _role_of_chat(chat_role, index, loss), name or chat_role
     for key in fields:
-        if key not in _KNOWN:
+        if key not in _KNOWN_KEYS:
             loss.unknown(key, index)
         elif key in _TOLD_ASIDE and fields[key]:
             loss.aside(key, index)
@@ -131,19 +135,19 @@ def _message(found: _Spelled, index: int, loss: Loss) -> Message:
     return message
 
 
-def _role_of_chat(spoken: Any, index: int, loss: Loss) -> str:
-    if isinstance(spoken, str) and spoken in _CHAT_ROLES:
-        return _CHAT_ROLES[spoken]
-    loss.guessed(f"that '{spoken}' speaks for the assistant", index)
+def _role_of_chat(chat_role: Any, index: int, loss: Loss) -> str:
+    if isinstance(chat_role, str) and chat_role in _CHAT_ROLES:
+        return _CHAT_ROLES[chat_role]
+    loss.add_guess(f"that '{chat_role}' speaks for the assistant", index)
     return "assistant"
 
 
 def _calls(fields: Row, index: int, loss: Loss) -> list[Row]:
-    found = calls_of(fields)
-    named = [call for call in found if isinstance(call.get("name"), str)]
-    if len(named) < len(found):
-        loss.dropped("a call without a name", index, len(found) - len(named))
-    return [tool_call(_text_or_none(call.get("id")), call["name"], call["args"]) for call in named]
+    calls = calls_of(fields)
+    calls_with_name = [call for call in calls if isinstance(call.get("name"), str)]
+    if len(calls_with_name) < len(calls):
+        loss.add_dropped("a call without a name", index, len(calls) - len(calls_with_name))
+    return [tool_call(_text_or_none(call.get("id")), call["name"], call["args"]) for call in calls_with_name]
 
 
 def _text_or_none(value: Any) -> str | None:
@@ -155,10 +159,10 @@ def _content(content: Any, role: str, index: int, loss: Loss) -> Any:
         return content
     if not isinstance(content, list):
         raise Unreadable(f"message {index}: the content is a text or a list of blocks, not {type(content).__name__}")
-    said, unread = content_of(cast("list[Any]", content), role)
+    parts, unread = content_of(cast("list[Any]", content), role)
     for block in unread:
         loss.aside(f"block {cast('Row', block).get('type')}" if isinstance(block, dict) else "block", index)
-    return said or ""
+    return parts or ""
 
 
 def _fields(message: Message, spelling: str) -> Row:
@@ -198,20 +202,20 @@ def _class_path(type_: str) -> list[str]:
 
 
 def _write(messages: list[Message], loss: Loss) -> Row:
-    return {"messages": [_written(message, index, loss) for index, message in enumerate(messages)]}
+    return {"messages": [_write_message(message, index, loss) for index, message in enumerate(messages)]}
 
 
-def _written(message: Message, index: int, loss: Loss) -> Row:
-    kept = taken_back(message, LANGCHAIN)
-    spelling = kept.get("spelling", "data")
+def _write_message(message: Message, index: int, loss: Loss) -> Row:
+    extra = taken_back(message, LANGCHAIN)
+    spelling = extra.get("spelling", "data")
     loss.left_out(message, ("timestamp", "retrieval_context"), index)
-    fields = restored(_fields(message, spelling), kept)
-    type_ = kept.get("type", _TYPES[message["role"]])
+    fields = restore(_fields(message, spelling), extra)
+    type_ = extra.get("type", _TYPES[message["role"]])
     match spelling:
         case "flat":
             return fields
         case "dumpd":
-            path = kept.get("class") or _class_path(type_)
+            path = extra.get("class") or _class_path(type_)
             return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
         case _:
             return {"type": type_, "data": fields}
@@ -222,7 +226,7 @@ FORMAT = Messages(
     title="LangChain messages",
     keys=("messages",),
     is_certain=_is_certain,
-    is_message=lambda item: _unwrapped(item) is not None,
+    is_message=lambda item: _unwrap(item) is not None,
     read=_read,
     write=_write,
     keeps_outcomes=True,

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from vivavoce.conversations.format import Format, Loss, Member, Place, Record, Row
-from vivavoce.conversations.shapes import fields_in, filled, objects_in, seconds, text_in, tool_call
-from vivavoce.features.formats.dialects import as_text, parsed, said_in
+from vivavoce.conversations.shapes import drop_empty, fields_in, objects_in, seconds, text_in, tool_call
+from vivavoce.features.formats.dialects import as_text, parse_json, said_in
 from vivavoce.features.formats.steps import Kind, Step, hand_down, passages_in
 from vivavoce.features.formats.traced import conversations
 
@@ -69,7 +69,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
 def _members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
     for record in records:
         if record.fields is None:
-            loss.broken("a record is not an object of Langfuse")
+            loss.add_broken("a record is not an object of Langfuse")
         else:
             yield from _of_record(record.place, _camel(record.fields), loss)
 
@@ -94,7 +94,7 @@ def _of_record(place: Place, row: Row, loss: Loss) -> Iterator[Member]:
     elif isinstance(row.get("id"), str) and ("input" in row or "output" in row or "observations" in row):
         yield from _of_trace(place, row, None)
     else:
-        loss.broken("a record is neither a trace nor an observation nor a score of Langfuse")
+        loss.add_broken("a record is neither a trace nor an observation nor a score of Langfuse")
 
 
 def _of_trace(place: Place, trace: Row, session: str | None) -> Iterator[Member]:
@@ -139,8 +139,8 @@ def _steps(of_group: list[Member], loss: Loss) -> list[Step]:
         elif "trace" in member.value:
             trace = cast("Row", member.value["trace"])
             whole = Step(member.trace, _WHOLE, None, "agent", member.time)
-            whole.given = said_in(trace.get("input"), "input", loss)
-            whole.made = said_in(trace.get("output"), "output", loss)
+            whole.inputs = said_in(trace.get("input"), "input", loss)
+            whole.outputs = said_in(trace.get("output"), "output", loss)
             steps.append(whole)
     hand_down(steps)
     return steps
@@ -152,21 +152,21 @@ def _of_observation(member: Member, loss: Loss) -> Step:
     identity = text_in(row.get("id")) or f"line {member.place.line}"
     step = Step(member.trace, identity, text_in(row.get("parentObservationId")) or _WHOLE, kind, member.time)
     step.end = seconds(row.get("endTime"))
-    name, given, made = text_in(row.get("name")), row.get("input"), row.get("output")
+    name, inputs, outputs = text_in(row.get("name")), row.get("input"), row.get("output")
     match kind:
         case "model" | "agent":
-            step.given, step.made = said_in(given, "input", loss), said_in(made, "output", loss)
+            step.inputs, step.outputs = said_in(inputs, "input", loss), said_in(outputs, "output", loss)
             step.agent = name if str(row.get("type")).upper() == "AGENT" else None
         case "tool":
-            output = parsed(made)
+            output = parse_json(outputs)
             fields = fields_in(output)
             called = text_in(fields.get("tool_call_id"))
-            step.call = tool_call(called, name or "unknown", parsed(given))
+            step.call = tool_call(called, name or "unknown", parse_json(inputs))
             step.result = (
-                None if made is None else as_text(fields["content"] if called and "content" in fields else made)
+                None if outputs is None else as_text(fields["content"] if called and "content" in fields else outputs)
             )
         case "retrieval":
-            step.passages = passages_in(parsed(made))
+            step.passages = passages_in(parse_json(outputs))
         case _:
             pass
     step.about = _about(row)
@@ -174,17 +174,18 @@ def _of_observation(member: Member, loss: Loss) -> Step:
 
 
 def _about(row: Row) -> Row:
-    details = fields_in(parsed(row.get("usageDetails"))) or fields_in(parsed(row.get("usage")))
+    details = fields_in(parse_json(row.get("usageDetails"))) or fields_in(parse_json(row.get("usage")))
     counts = {
         "input_tokens": details.get("input", row.get("promptTokens")),
         "output_tokens": details.get("output", row.get("completionTokens")),
     }
-    costs = fields_in(parsed(row.get("costDetails")))
+    costs = fields_in(parse_json(row.get("costDetails")))
     cost = next(
-        (one for one in (row.get("totalCost"), row.get("calculatedTotalCost"), costs.get("total")) if one), None
+        (amount for amount in (row.get("totalCost"), row.get("calculatedTotalCost"), costs.get("total")) if amount),
+        None,
     )
     wrong = str(row.get("level")).upper() == "ERROR"
-    return filled(
+    return drop_empty(
         {
             "model": text_in(row.get("model") or row.get("providedModelName")),
             "usage": {name: count for name, count in counts.items() if type(count) is int},
@@ -205,22 +206,22 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
         if "score" in value:
             name = text_in(row.get("name"))
             if name is None:
-                loss.dropped("a score without a name")
+                loss.add_dropped("a score without a name")
                 continue
             if name in labels:
-                loss.dropped("an earlier score of the same name")
+                loss.add_dropped("an earlier score of the same name")
             labels[name] = _value_of(row)
-            notes[name] = filled({"reason": text_in(row.get("comment")), "by": text_in(row.get("source"))})
+            notes[name] = drop_empty({"reason": text_in(row.get("comment")), "by": text_in(row.get("source"))})
             continue
-        listed: Any = parsed(row.get("tags"))
-        tags += [str(tag) for tag in cast("list[Any]", listed)] if isinstance(listed, list) else []
+        listed_tags: Any = parse_json(row.get("tags"))
+        tags += [str(tag) for tag in cast("list[Any]", listed_tags)] if isinstance(listed_tags, list) else []
         if (user := text_in(row.get("userId"))) is not None:
             metadata.setdefault("user", user)
         if "trace" in value:
-            for key, known in fields_in(parsed(row.get("metadata"))).items():
+            for key, known in fields_in(parse_json(row.get("metadata"))).items():
                 metadata.setdefault(key, known)
-    metadata |= filled({"scores": filled(notes)})
-    return filled({"labels": labels, "tags": list(dict.fromkeys(tags)), "metadata": metadata})
+    metadata |= drop_empty({"scores": drop_empty(notes)})
+    return drop_empty({"labels": labels, "tags": list(dict.fromkeys(tags)), "metadata": metadata})
 
 
 def _value_of(row: Row) -> Any:
@@ -232,7 +233,7 @@ def _value_of(row: Row) -> Any:
 
 def _camel(row: Row) -> Row:
     """Return a row with its names in the spelling of Langfuse's interface."""
-    return {_CAMEL.sub(lambda found: found[1].upper(), key): value for key, value in row.items()}
+    return {_CAMEL.sub(lambda match: match[1].upper(), key): value for key, value in row.items()}
 
 
 FORMAT = Format(NAME, "Langfuse", _fits, _read, lists=(("data",),))

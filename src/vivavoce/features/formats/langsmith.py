@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from vivavoce.conversations.format import Format, Loss, Member, Place, Record, Row
-from vivavoce.conversations.shapes import fields_in, filled, objects_in, seconds, text_in, tool_call, tool_names
-from vivavoce.features.formats.dialects import as_text, parsed, said_in
+from vivavoce.conversations.shapes import drop_empty, fields_in, objects_in, seconds, text_in, tool_call, tool_names
+from vivavoce.features.formats.dialects import as_text, parse_json, said_in
 from vivavoce.features.formats.steps import Kind, Step, hand_down, passages_in
 from vivavoce.features.formats.traced import conversations
 
@@ -44,7 +44,7 @@ def _members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
             run = waiting.popleft()
             waiting += objects_in(run.get("child_runs"))
             if text_in(run.get("id")) is None or "run_type" not in run:
-                loss.broken("a record is no run of LangSmith")
+                loss.add_broken("a record is not a run of LangSmith")
             else:
                 yield _member(record.place, {key: value for key, value in run.items() if key != "child_runs"})
 
@@ -73,8 +73,8 @@ def _node(known: Row) -> str | None:
 
 
 def _metadata(run: Row) -> Row:
-    extra = fields_in(parsed(run.get("extra")))
-    return {**fields_in(parsed(run.get("metadata"))), **fields_in(parsed(extra.get("metadata")))}
+    extra = fields_in(parse_json(run.get("extra")))
+    return {**fields_in(parse_json(run.get("metadata"))), **fields_in(parse_json(extra.get("metadata")))}
 
 
 def _steps(of_group: list[Member], loss: Loss) -> list[Step]:
@@ -87,23 +87,23 @@ def _step(member: Member, loss: Loss) -> Step:
     run = cast("Row", member.value)
     kind = _KINDS.get(str(run.get("run_type")), "other")
     step = Step(member.trace, member.identity or "", member.parent, kind, member.time, seconds(run.get("end_time")))
-    given, made = parsed(run.get("inputs")), parsed(run.get("outputs"))
+    inputs, outputs = parse_json(run.get("inputs")), parse_json(run.get("outputs"))
     known = _metadata(run)
     match kind:
         case "model" | "agent":
-            step.given, step.made = said_in(given, "input", loss), said_in(made, "output", loss)
+            step.inputs, step.outputs = said_in(inputs, "input", loss), said_in(outputs, "output", loss)
             step.agent = text_in(known.get("lc_agent_name")) or _node(known)
-            asked = fields_in(fields_in(parsed(run.get("extra"))).get("invocation_params"))
-            step.tools = tool_names(asked.get("tools"))
+            parameters = fields_in(fields_in(parse_json(run.get("extra"))).get("invocation_params"))
+            step.tools = tool_names(parameters.get("tools"))
         case "tool":
-            _read_tool(step, run, given, made)
+            _read_tool(step, run, inputs, outputs)
         case "retrieval":
-            step.passages = passages_in(made)
+            step.passages = passages_in(outputs)
         case _:
             pass
     usage = {"input_tokens": run.get("prompt_tokens"), "output_tokens": run.get("completion_tokens")}
     cost: Any = run.get("total_cost")
-    step.about = filled(
+    step.about = drop_empty(
         {
             "model": text_in(known.get("ls_model_name")),
             "usage": {name: count for name, count in usage.items() if type(count) is int and count},
@@ -114,11 +114,11 @@ def _step(member: Member, loss: Loss) -> Step:
     return step
 
 
-def _read_tool(step: Step, run: Row, given: Any, made: Any) -> None:
-    arguments = fields_in(given)
+def _read_tool(step: Step, run: Row, inputs: Any, outputs: Any) -> None:
+    arguments = fields_in(inputs)
     if arguments.keys() == {"input"}:
-        arguments = parsed(arguments["input"])
-    output = fields_in(made).get("output", made)
+        arguments = parse_json(arguments["input"])
+    output = fields_in(outputs).get("output", outputs)
     message = fields_in(output)
     message = fields_in(message.get("kwargs")) or fields_in(message.get("data")) or message
     called = text_in(message.get("tool_call_id"))
@@ -137,17 +137,17 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
     metadata: Row = {}
     for member in of_group:
         run = cast("Row", member.value)
-        for name, stats in fields_in(parsed(run.get("feedback_stats"))).items():
+        for name, stats in fields_in(parse_json(run.get("feedback_stats"))).items():
             score = fields_in(stats).get("avg")
             if isinstance(score, int | float):
                 labels[name] = score
-        listed: Any = parsed(run.get("tags"))
-        tags += [str(tag) for tag in cast("list[Any]", listed)] if isinstance(listed, list) else []
+        listed_tags: Any = parse_json(run.get("tags"))
+        tags += [str(tag) for tag in cast("list[Any]", listed_tags)] if isinstance(listed_tags, list) else []
         if member.parent is None:
             for key, known in _metadata(run).items():
                 if key not in _THREADS:
                     metadata.setdefault(key, known)
-    return filled({"labels": labels, "tags": list(dict.fromkeys(tags)), "metadata": metadata})
+    return drop_empty({"labels": labels, "tags": list(dict.fromkeys(tags)), "metadata": metadata})
 
 
 FORMAT = Format(NAME, "LangSmith runs", _fits, _read, lists=(("runs",),))

@@ -26,11 +26,11 @@ _KINDS = (
     *("tool_call_message", "tool_return_message", "approval_request_message", "approval_response_message"),
     *OTHERS,
 )
-_SPOKEN = {"user": "user_message", "system": "system_message", "assistant": "assistant_message"}
+_MESSAGE_TYPES = {"user": "user_message", "system": "system_message", "assistant": "assistant_message"}
 _STORED = ("role", "type", "content", "tool_calls", "tool_returns", "tool_call_id", "created_at")
 _HIDDEN = ("redacted_reasoning", "omitted_reasoning", "summarized_reasoning")
 _OF_AGENT = ("id", "name", "description", "agent_type")
-_ROLES = (*_SPOKEN, "tool", "approval")
+_ROLES = (*_MESSAGE_TYPES, "tool", "approval")
 
 
 def _is_certain(item: Any) -> bool:
@@ -54,7 +54,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     if "agent_type" in beside:
         agent = {key: value for key, value in beside.items() if key in _OF_AGENT}
         if len(agent) < len(beside):
-            loss.dropped("settings and memory of an agent")
+            loss.add_dropped("settings and memory of an agent")
         beside.clear()
         beside |= agent
     times = [time for item in items if isinstance(time := fields_in(item).get("date"), str)]
@@ -73,7 +73,7 @@ def _rows(item: Any) -> Iterator[Any]:
         return
     beside = {**without(stored, _STORED), "date": stored.get("created_at")}
     if stored["role"] == "tool":
-        yield {**beside, "message_type": "tool_return_message", **_returned(stored)}
+        yield {**beside, "message_type": "tool_return_message", **_results_in(stored)}
         return
     if stored["role"] == "approval" and not stored.get("tool_calls"):
         yield {**beside, "message_type": "approval_response_message"}
@@ -91,19 +91,21 @@ def _rows(item: Any) -> Iterator[Any]:
             case _:
                 words.append(part)
     if words or not calls:
-        yield {**beside, "message_type": _SPOKEN.get(stored["role"], "assistant_message"), "content": words}
+        yield {**beside, "message_type": _MESSAGE_TYPES.get(stored["role"], "assistant_message"), "content": words}
     if calls:
         yield {**beside, "message_type": "tool_call_message", "tool_calls": calls}
 
 
-def _returned(stored: Row) -> Row:
+def _results_in(stored: Row) -> Row:
     """Return the results in a stored message: those of its content, of its list if there are several, or the whole."""
     parts = [part for part in objects_in(stored.get("content")) if part.get("type") == "tool_return"]
     if parts:
         return {"tool_returns": [{**part, "tool_return": part.get("content")} for part in parts]}
-    listed = objects_in(stored.get("tool_returns"))
-    if len(listed) > 1:
-        returned = [{**one, "tool_return": one.get("tool_return", one.get("func_response"))} for one in listed]
+    results = objects_in(stored.get("tool_returns"))
+    if len(results) > 1:
+        returned = [
+            {**result, "tool_return": result.get("tool_return", result.get("func_response"))} for result in results
+        ]
         return {"tool_returns": returned}
     return {"tool_return": stored.get("content"), "tool_call_id": stored.get("tool_call_id")}
 
@@ -117,7 +119,7 @@ _EVALS = "letta-evals"
 _RUN = re.compile(r"run_(\d+)\.jsonl")
 _OF_SAMPLE = ("agent_args", "rubric_vars", "extra_vars", "rubric")
 _NO_RESULTS = ("header", "summary")
-_KEPT = ("agent_id", "model_handle", "model_name", "reward", "usage", "timing", "cost")
+_RESULT_KEYS = ("agent_id", "model_handle", "model_name", "reward", "usage", "timing", "cost")
 
 
 def _fits(record: Record) -> bool:
@@ -140,7 +142,7 @@ def _read_results(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place
         result = _result(record.value)
         if result is None:
             if (record.fields or {}).get("type") not in _NO_RESULTS:
-                loss.broken("not a result of letta-evals: sample_id and trajectory are needed")
+                loss.add_broken("not a result of letta-evals: sample_id and trajectory are needed")
             continue
         folder = record.place.file.parent
         if folder not in folders:
@@ -151,7 +153,7 @@ def _read_results(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place
         try:
             row = _row(result, sample, loss)
         except Unreadable as error:
-            loss.broken(str(error))
+            loss.add_broken(str(error))
             continue
         again = first_model.setdefault(name, model) != model
         run = _RUN.fullmatch(record.place.file.name)
@@ -187,31 +189,31 @@ def _row(result: Row, sample: Row, loss: Loss) -> Row:
         reason = cast("Row", error).get("message") if isinstance(error, dict) else error
         raise Unreadable(f"has no conversation{f': {reason}' if reason else ''}; viva convert leaves such a result out")
     messages: list[Message] = []
-    asked: Any = sample.get("input")
-    inputs = cast("list[Any]", asked) if isinstance(asked, list) else [asked]
+    question: Any = sample.get("input")
+    inputs = cast("list[Any]", question) if isinstance(question, list) else [question]
     for place, turn in enumerate(cast("list[Any]", turns)):
-        said = read_letta(cast("list[Any]", turn) if isinstance(turn, list) else [turn], loss)
-        if not any(message["role"] == "user" for message in said):
+        messages_of_turn = read_letta(cast("list[Any]", turn) if isinstance(turn, list) else [turn], loss)
+        if not any(message["role"] == "user" for message in messages_of_turn):
             messages.append(_input_message(inputs[place] if place < len(inputs) else None, loss))
-        messages += said
+        messages += messages_of_turn
     row: Row = {"messages": messages}
     truth = sample.get("ground_truth")
     if truth is not None and (not isinstance(truth, list) or len(cast("list[Any]", truth)) == _user_turns(messages)):
         row["ground_truth"] = truth
     elif truth is not None:
-        loss.dropped("a list of truths that has not one for each turn")
+        loss.add_dropped("a list of truths that has not one for each turn")
     row |= {key: sample[key] for key in _OF_SAMPLE if sample.get(key)}
     grades = fields_in(result.get("grades"))
-    kept: Row = {key: result[key] for key in _KEPT if result.get(key) is not None}
-    kept["grades"] = {name: fields_in(grade).get("score") for name, grade in grades.items()}
-    return {**row, "metadata": {_EVALS: kept}}
+    extra: Row = {key: result[key] for key in _RESULT_KEYS if result.get(key) is not None}
+    extra["grades"] = {name: fields_in(grade).get("score") for name, grade in grades.items()}
+    return {**row, "metadata": {_EVALS: extra}}
 
 
-def _input_message(said: object, loss: Loss) -> Message:
+def _input_message(text: object, loss: Loss) -> Message:
     """Return what the user said in a turn that does not have it."""
-    if said is None:
-        loss.guessed("what the user said: neither the turn nor a suite.json beside the file has it")
-    return {"role": "user", "content": "(not recorded)" if said is None else str(said)}
+    if text is None:
+        loss.add_guess("what the user said: neither the turn nor a suite.json next to the file has it")
+    return {"role": "user", "content": "(not recorded)" if text is None else str(text)}
 
 
 def _user_turns(messages: Iterable[Message]) -> int:

@@ -19,8 +19,8 @@ from vivavoce.conversations.shapes import (
     Message,
     Messages,
     Unreadable,
+    drop_empty,
     fields_in,
-    filled,
     hand_over,
     items_in,
     number_in,
@@ -37,7 +37,7 @@ from vivavoce.features.formats.traced import Repeats
 NAME = "livekit"
 _ROLES = ("system", "developer", "user", "assistant")
 _KINDS = ("message", "function_call", "function_call_output", "agent_handoff", "agent_config_update")
-_SPOKEN = {"user": "stopped_speaking_at", "assistant": "started_speaking_at"}
+_SPEECH_TIMES = {"user": "stopped_speaking_at", "assistant": "started_speaking_at"}
 _OF_ITEM = frozenset(
     ("type", "role", "content", "created_at", "call_id", "name", "arguments", "output", "metrics", "interrupted")
 )
@@ -74,7 +74,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
             case "function_call_output":
                 messages.append(_result(item))
             case kind:
-                loss.aside(text_in(kind) or "what is no item", index)
+                loss.aside(text_in(kind) or "what is not an item", index)
                 between.add(item)
                 if kind == "agent_handoff":
                     receiver = text_in(item.get("new_agent_id"))
@@ -116,7 +116,7 @@ def _message(item: Row, agent: str | None, index: int, loss: Loss) -> Message:
     if agent and role == "assistant":
         message["name"] = agent
     metrics = fields_in(item.get("metrics"))
-    time = time_in(metrics.get(_SPOKEN.get(role, ""))) or time_in(item.get("created_at"))
+    time = time_in(metrics.get(_SPEECH_TIMES.get(role, ""))) or time_in(item.get("created_at"))
     if time is not None:
         message["timestamp"] = time
     known: Row = {"interrupted": True} if item.get("interrupted") is True else {}
@@ -124,7 +124,7 @@ def _message(item: Row, agent: str | None, index: int, loss: Loss) -> Message:
         known["latency"] = latency
     if known:
         message["metadata"] = known
-    set_aside(message, NAME, filled({**without(item, _OF_ITEM), "metrics": metrics}))
+    set_aside(message, NAME, drop_empty({**without(item, _OF_ITEM), "metrics": metrics}))
     return message
 
 
@@ -137,9 +137,9 @@ def _text(content: Any, index: int, loss: Loss) -> str | None:
             texts.append(part)
         elif (transcript := text_in(fields_in(part).get("transcript"))) is not None:
             texts.append(transcript)
-            loss.dropped("sound, whose transcript is kept", index)
+            loss.add_dropped("sound, whose transcript is kept", index)
         elif fields_in(part).get("type") != "cache_breakpoint":
-            loss.dropped(text_in(fields_in(part).get("type")) or "a part without a type", index)
+            loss.add_dropped(text_in(fields_in(part).get("type")) or "a part without a type", index)
     return "\n".join(texts) if texts else None
 
 
@@ -181,7 +181,7 @@ def _history(record: Record) -> Record:
         return record
     rest = {key: value for key, value in report.items() if key != "chat_history"}
     identity = text_in(report.get("room_id")) or text_in(report.get("job_id"))
-    return record._replace(value={**filled({"id": identity}), **rest, "items": history})
+    return record._replace(value={**drop_empty({"id": identity}), **rest, "items": history})
 
 
 _MESSAGES = Messages(NAME, "LiveKit sessions", ("items",), _is_certain, _is_message, _read).format()

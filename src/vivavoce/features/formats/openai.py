@@ -26,7 +26,7 @@ from vivavoce.conversations.shapes import (
     hand_over,
     name_of,
     objects_in,
-    restored,
+    restore,
     set_aside,
     state_outcome,
     taken_back,
@@ -54,17 +54,17 @@ def _type_of(item: Any) -> str | None:
     """Return the type of an item; that of a message may be left out."""
     if not isinstance(item, Mapping):
         return None
-    held = cast("Row", item)
-    type_ = held.get("type")
+    fields = cast("Row", item)
+    type_ = fields.get("type")
     if type_ in (None, "message"):
-        content: Any = held.get("content")
+        content: Any = fields.get("content")
         parts = cast("list[Any]", content) if isinstance(content, list) else []
         is_words = isinstance(content, str | list) and all(isinstance(part, dict) for part in parts)
-        is_message = held.get("role") in _ROLES and is_words
-        return "message" if is_message and "tool_calls" not in held else None
+        is_message = fields.get("role") in _ROLES and is_words
+        return "message" if is_message and "tool_calls" not in fields else None
     if not isinstance(type_, str):
         return None
-    if type_ in _BESIDE or type_ == "mcp_call" or _is_call(type_, held) or _is_result(type_, held):
+    if type_ in _BESIDE or type_ == "mcp_call" or _is_call(type_, fields) or _is_result(type_, fields):
         return type_
     return None
 
@@ -81,9 +81,9 @@ def _is_certain(item: Any) -> bool:
     type_ = _type_of(item)
     if type_ != "message":
         return type_ is not None
-    held = cast("Row", item)
-    parts = held["content"]
-    kinds = ("input_text", "output_text", "input_image", *(["refusal"] if held.get("type") == "message" else []))
+    fields = cast("Row", item)
+    parts = fields["content"]
+    kinds = ("input_text", "output_text", "input_image", *(["refusal"] if fields.get("type") == "message" else []))
     return isinstance(parts, list) and any(
         isinstance(part, dict) and cast("Row", part).get("type") in kinds for part in cast("list[Any]", parts)
     )
@@ -96,12 +96,12 @@ class _Reader:
         self._loss = loss
         self.messages: list[Message] = []
         self._waiting: Items = []
-        self._found: list[str] = []
+        self._passages: list[str] = []
         self._may_call = False
         self._agent: str | None = None
 
     def instructions(self, text: str) -> None:
-        """Take what an endpoint was told next to the items."""
+        """Take the instructions that an endpoint received next to the items."""
         self.messages.append({"role": "system", "content": text, "metadata": {NAME: {"beside": True}}})
 
     def item(self, item: Any, index: int) -> None:
@@ -109,17 +109,17 @@ class _Reader:
         type_ = _type_of(item)
         if type_ is None:
             raise Unreadable(f"item {index}: needs a type of OpenAI's Responses, or a role and content")
-        held = cast("Row", item)
+        fields = cast("Row", item)
         if type_ == "message":
-            self._message(held, index)
+            self._message(fields, index)
         elif type_ in _BESIDE:
-            self._beside(type_, held, index)
+            self._beside(type_, fields, index)
         elif type_ == "mcp_call":
-            self._hosted(held)
+            self._hosted_call(fields)
         elif type_.endswith("_output"):
-            self._result(held, index)
+            self._result(fields, index)
         else:
-            self._call(held)
+            self._call(fields)
 
     def end(self) -> None:
         """Keep what waits for a message that did not come."""
@@ -128,27 +128,27 @@ class _Reader:
                 raise Unreadable("no item is a message")
             set_aside(self.messages[-1], NAME, {"after": self._waiting})
 
-    def _add(self, message: Message, kept: Row) -> None:
+    def _add(self, message: Message, extra: Row) -> None:
         if self._waiting:
-            kept = {"before": self._waiting, **kept}
+            extra = {"before": self._waiting, **extra}
             self._waiting = []
-        if self._found and message["role"] == "assistant":
-            message["retrieval_context"], self._found = self._found, []
+        if self._passages and message["role"] == "assistant":
+            message["retrieval_context"], self._passages = self._passages, []
         if self._agent is not None and message["role"] == "assistant":
             message["name"] = self._agent
-        set_aside(message, NAME, kept)
+        set_aside(message, NAME, extra)
         self.messages.append(message)
         self._may_call = message["role"] == "assistant"
 
     def _message(self, item: Row, index: int) -> None:
         message: Message = {"role": item["role"], "content": self._content(item, index)}
-        kept: Row = {}
+        extra: Row = {}
         if item["role"] == "assistant":
             refused = _refusal(item["content"])
             if refused is not None:
                 message["refusal"] = refused
-            kept = {**_of_answer(item["content"]), **({} if message["content"] else {"said": True})}
-        self._add(message, {**kept, **difference(_said(message, kept), item)})
+            extra = {**_of_answer(item["content"]), **({} if message["content"] else {"said": True})}
+        self._add(message, {**extra, **difference(_message_item(message, extra), item)})
 
     def _content(self, item: Row, index: int) -> Any:
         content: Any = item["content"]
@@ -171,23 +171,23 @@ class _Reader:
     def _beside(self, type_: str, item: Row, index: int) -> None:
         self._loss.aside(type_, index)
         self._waiting.append(item)
-        for found in cast("list[Any]", item.get("results") or []) if type_ == "file_search_call" else ():
-            if isinstance(found, dict) and isinstance(text := cast("Row", found).get("text"), str):
-                self._found.append(text)
+        for result in cast("list[Any]", item.get("results") or []) if type_ == "file_search_call" else ():
+            if isinstance(result, dict) and isinstance(text := cast("Row", result).get("text"), str):
+                self._passages.append(text)
 
     def _call(self, item: Row) -> None:
         call = _call(item)
         self._asks(call, difference(_call_item(call), item))
 
-    def _asks(self, call: Row, kept: Row) -> None:
+    def _asks(self, call: Row, extra: Row) -> None:
         """Add a call to the message that it follows, or to one of its own."""
         if not self._may_call or self._waiting:
             self._add({"role": "assistant", "content": None}, {})
         message = self.messages[-1]
         calls = cast("list[Row]", message.setdefault("tool_calls", []))
-        if kept:
+        if extra:
             of_calls = taken_back(message, NAME).get("calls")
-            set_aside(message, NAME, {"calls": {**(of_calls or {}), str(len(calls)): kept}})
+            set_aside(message, NAME, {"calls": {**(of_calls or {}), str(len(calls)): extra}})
         calls.append(call)
 
     def _result(self, item: Row, index: int) -> None:
@@ -209,15 +209,15 @@ class _Reader:
             hand_over(self.messages, agent)
             self._agent = agent
 
-    def _hosted(self, item: Row) -> None:
+    def _hosted_call(self, item: Row) -> None:
         """Read a call that ran at OpenAI: the item has what came back, too."""
         call = tool_call(_text(item.get("id")), str(item.get("name")), item.get("arguments"))
         has_ended = item.get("status") in ("completed", *_FAILED)
         if not has_ended and item.get("output") is None and item.get("error") is None:
             self._asks(call, {"hosted": True, "item": item})
             return
-        came: Any = item.get("output") if item.get("error") is None else item["error"]
-        result: Message = {"role": "tool", "content": came if isinstance(came, str) else _json(came)}
+        output: Any = item.get("output") if item.get("error") is None else item["error"]
+        result: Message = {"role": "tool", "content": output if isinstance(output, str) else _json(output)}
         result["tool_call_id"] = item.get("id")
         state_outcome(result, failed_if(item.get("error") is not None or item.get("status") in _FAILED))
         self._asks(call, {"hosted": True})
@@ -232,10 +232,10 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
         reader.instructions(beside.pop("instructions"))
     elif beside.get("instructions") is None:
         beside.pop("instructions", None)
-    asked, answered = beside.pop("input", None), beside.pop("output", None)
-    if isinstance(asked, str):
-        reader.item({"role": "user", "content": asked}, 0)
-    more = cast("Items", answered) if isinstance(answered, list) else []
+    question, output = beside.pop("input", None), beside.pop("output", None)
+    if isinstance(question, str):
+        reader.item({"role": "user", "content": question}, 0)
+    more = cast("Items", output) if isinstance(output, list) else []
     for index, item in enumerate((*items, *more)):
         reader.item(item, index)
     reader.end()
@@ -247,10 +247,10 @@ def _call(item: Row) -> Row:
     type_ = str(item["type"])
     if isinstance(item.get("name"), str) and "arguments" in item:
         return tool_call(item["call_id"], item["name"], item["arguments"])
-    asked = {key: item[key] for key in ("input", "action", "actions", "operation", "arguments") if key in item}
-    one: Any = next(iter(asked.values())) if len(asked) == 1 and "input" not in asked else asked
+    inputs = {key: item[key] for key in ("input", "action", "actions", "operation", "arguments") if key in item}
+    only_input: Any = next(iter(inputs.values())) if len(inputs) == 1 and "input" not in inputs else inputs
     name = item["name"] if isinstance(item.get("name"), str) else type_.removesuffix("_call")
-    return tool_call(item["call_id"], name, one if isinstance(one, dict) else asked)
+    return tool_call(item["call_id"], name, only_input if isinstance(only_input, dict) else inputs)
 
 
 def _refusal(content: Any) -> str | None:
@@ -280,8 +280,8 @@ def _part(part: Any) -> Row | None:
         case {"type": "input_audio", "input_audio": {"data": str(), "format": str()}}:
             return cast("Row", part)
         case {"type": "input_file", **more} if not more.get("file_url"):
-            kept = {key: value for key, value in more.items() if value is not None}
-            return {"type": "file", "file": kept} if all(isinstance(value, str) for value in kept.values()) else None
+            file = {key: value for key, value in more.items() if value is not None}
+            return {"type": "file", "file": file} if all(isinstance(value, str) for value in file.values()) else None
         case _:
             return None
 
@@ -298,42 +298,42 @@ def _write(messages: list[Message], loss: Loss) -> Row:
     row: Row = {}
     items: Items = []
     for index, message in enumerate(messages):
-        kept = taken_back(message, NAME)
-        if kept.get("beside") and index == 0:
+        extra = taken_back(message, NAME)
+        if extra.get("beside") and index == 0:
             row["instructions"] = message["content"]
             continue
-        items += kept.get("before") or ()
-        items += _items(message, kept, index, loss)
-        items += kept.get("after") or ()
+        items += extra.get("before") or ()
+        items += _items(message, extra, index, loss)
+        items += extra.get("after") or ()
     return {"input": items, **row}
 
 
-def _items(message: Message, kept: Row, index: int, loss: Loss) -> Items:
+def _items(message: Message, extra: Row, index: int, loss: Loss) -> Items:
     loss.left_out(message, ("name", "timestamp"), index)
     if message["role"] == "tool":
-        if not kept:
+        if not extra:
             loss.left_out(message, ("outcome",), index)
-        return [kept["item"]] if "item" in kept else [restored(_result_item(message), kept)]
+        return [extra["item"]] if "item" in extra else [restore(_result_item(message), extra)]
     calls = cast("list[Row]", message.get("tool_calls") or [])
     items: Items = []
-    if message.get("content") or message.get("refusal") or not calls or "said" in kept:
-        items.append(restored(_said(message, kept), kept))
-    of_calls = cast("Row", kept.get("calls") or {})
+    if message.get("content") or message.get("refusal") or not calls or "said" in extra:
+        items.append(restore(_message_item(message, extra), extra))
+    of_calls = cast("Row", extra.get("calls") or {})
     for position, call in enumerate(calls):
         known = cast("Row", of_calls.get(str(position)) or {})
         if "hosted" not in known:
-            items.append(restored(_call_item(call), known))
+            items.append(restore(_call_item(call), known))
         elif "item" in known:  # it has no result, which has the item of other hosted calls
             items.append(known["item"])
     return items
 
 
-def _said(message: Message, kept: Row) -> Row:
+def _message_item(message: Message, extra: Row) -> Row:
     content: Any = message.get("content")
     if isinstance(content, list):
         content = list(map(_written_part, cast("list[Row]", content)))
-    elif "part" in kept:
-        content = [{"type": "output_text", "text": content or "", **kept["part"]}]
+    elif "part" in extra:
+        content = [{"type": "output_text", "text": content or "", **extra["part"]}]
     elif message.get("refusal") is not None:
         words: list[Any] = [{"type": "output_text", "text": content, "annotations": []}] if content else []
         content = [*words, {"type": "refusal", "refusal": message["refusal"]}]
@@ -376,10 +376,10 @@ def taken_over(result: Message, messages: Sequence[Message]) -> str | None:
     if called is None or not name_of(called).startswith("transfer_to_"):
         return None
     try:
-        told: Any = json.loads(content)
+        outcome: Any = json.loads(content)
     except ValueError:
         return None
-    fields = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    fields = cast("dict[str, Any]", outcome) if isinstance(outcome, dict) else {}
     return text_in(fields.get("assistant")) if fields.keys() == {"assistant"} else None
 
 

@@ -19,8 +19,8 @@ from typing import Any, cast
 from vivavoce.conversations.format import Format, Loss, Member, Place, Record, Row
 from vivavoce.conversations.shapes import (
     Message,
+    drop_empty,
     fields_in,
-    filled,
     objects_in,
     seconds,
     text_in,
@@ -33,10 +33,10 @@ from vivavoce.features.formats.openai import RESPONSES
 from vivavoce.features.formats.sqlite_file import (
     BEGINS,
     Tables,
-    asked,
+    find_problem,
     json_in,
     no_such_tables,
-    quoted,
+    quote_name,
     records_of,
     tables_in,
 )
@@ -77,7 +77,7 @@ def _wrong(tables: Tables) -> str | None:
 def _query(tables: Tables) -> str:
     of_items = next(name for name, columns in tables.items() if columns >= _COLUMNS)
     query = _BRANCHES if "message_structure" in tables else _MESSAGES
-    return query.format(table=quoted(of_items), main=_MAIN)
+    return query.format(table=quote_name(of_items), main=_MAIN)
 
 
 def _session(session: Any, branch: Any, rows: list[tuple[Any, ...]]) -> Row:
@@ -94,7 +94,7 @@ SESSIONS = Format(
     lambda record: False,  # what its files begin with, and their tables, say what they are
     RESPONSES.read,
     begins=BEGINS,
-    wrong_with=lambda path: asked(path, lambda database: _wrong(tables_in(database))),
+    wrong_with=lambda path: find_problem(path, lambda database: _wrong(tables_in(database))),
     records=_records,
 )
 
@@ -138,11 +138,11 @@ def _members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
     for record in records:
         items = _items(record.fields or {})
         if not items:
-            loss.broken("a record is neither a trace nor a span of the OpenAI Agents SDK")
+            loss.add_broken("a record is neither a trace nor a span of the OpenAI Agents SDK")
         for item in items:
             trace = text_in(item.get("id" if item.get("object") == _TRACE else "trace_id"))
             if not _is_item(item) or trace is None:
-                loss.broken("an object is neither a trace nor a span of the OpenAI Agents SDK")
+                loss.add_broken("an object is neither a trace nor a span of the OpenAI Agents SDK")
             elif item["object"] == _TRACE:
                 yield Member(record.place, item, trace, text_in(item.get("group_id")), _TRACE)
             else:
@@ -167,14 +167,14 @@ def _step(member: Member, span: Row, data: Row, loss: Loss) -> Step:
     loss.stands_at(member.place)
     kind = _KINDS.get(_type_of(data) or "")
     if kind is None:
-        loss.dropped(f"a span of the type {text_in(data.get('type'))}")
+        loss.add_dropped(f"a span of the type {text_in(data.get('type'))}")
     identity = member.identity or f"line {member.place.line}"
     step = Step(member.trace, identity, member.parent, kind or "other", member.time, seconds(span.get("ended_at")))
     match kind:
         case "model":
-            step.given, step.made = said_in(data.get("input"), "input", loss), _made(data, loss)
+            step.inputs, step.outputs = said_in(data.get("input"), "input", loss), _output_messages(data, loss)
             if not step.has_messages and text_in(data.get("response_id")):
-                loss.dropped(ONLY_AN_ID)
+                loss.add_dropped(ONLY_AN_ID)
         case "agent" if data.get("type") == "agent":
             step.agent, step.tools = text_in(data.get("name")), tool_names(data.get("tools"))
         case "tool":
@@ -187,7 +187,7 @@ def _step(member: Member, span: Row, data: Row, loss: Loss) -> Step:
             pass
     step.about = _about(span, data)
     for key in span.keys() - _OF_SPAN if kind != "model" else ():
-        loss.dropped(f"'{key}' of a span")
+        loss.add_dropped(f"'{key}' of a span")
     return step
 
 
@@ -196,7 +196,7 @@ def _type_of(data: Row) -> str | None:
     return text_in(fields_in(data.get("data")).get("sdk_span_type")) or text_in(data.get("type"))
 
 
-def _made(data: Row, loss: Loss) -> list[Message]:
+def _output_messages(data: Row, loss: Loss) -> list[Message]:
     response = fields_in(data.get("response"))
     return said_in(data.get("output") or response.get("output"), "output", loss)
 
@@ -205,7 +205,7 @@ def _about(span: Row, data: Row) -> Row:
     usage, wrong = fields_in(data.get("usage")), fields_in(span.get("error"))
     counts = {name: usage[name] for name in ("input_tokens", "output_tokens") if type(usage.get(name)) is int}
     others = {key: value for key, value in span.items() if key not in _OF_SPAN}
-    return filled(
+    return drop_empty(
         {
             "model": text_in(data.get("model")) or text_in(fields_in(data.get("response")).get("model")),
             "usage": counts,
@@ -223,12 +223,12 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
         item = cast("Row", member.value)
         if item["object"] == _TRACE:
             others = {key: value for key, value in item.items() if key not in ("object", "id", "group_id", "metadata")}
-            metadata |= filled({**fields_in(item.get("metadata")), **others})
+            metadata |= drop_empty({**fields_in(item.get("metadata")), **others})
     for _, _, data in _spans(of_group):
         if data.get("type") == "guardrail":
             guardrails.append({key: value for key, value in data.items() if key != "type"})
             loss.aside("what a guardrail found")
-    return {"metadata": filled({**metadata, "guardrails": guardrails})}
+    return {"metadata": drop_empty({**metadata, "guardrails": guardrails})}
 
 
 TRACES = Format(NAME, "traces of the OpenAI Agents SDK", _fits, _read, lists=(("data",),))

@@ -24,7 +24,7 @@ from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.conversations.format import ROW_FIELDS, Format, Loss, Member, Pieces, Place, Record, Row
 from vivavoce.conversations.shapes import Message, fields_in, first_in, objects_in, seconds, taken_back, words_in
 from vivavoce.features.formats import gen_ai, openinference
-from vivavoce.features.formats.dialects import NAME, parsed, write_message
+from vivavoce.features.formats.dialects import NAME, parse_json, write_message
 from vivavoce.features.formats.steps import STEP, Step, hand_down
 from vivavoce.features.formats.traced import conversations
 from vivavoce.wire.otlp import SCORE_EVENT, nanoseconds, otlp_attributes
@@ -71,7 +71,7 @@ def is_otlp(value: Any) -> bool:
     fields = cast("Row", value)
     resources = _first(fields, "resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
     if isinstance(resources, list):
-        return all(isinstance(one, dict) for one in cast("list[Any]", resources))
+        return all(isinstance(resource, dict) for resource in cast("list[Any]", resources))
     if isinstance(_first(fields, "scopeSpans", "scopeLogs", "scope_spans", "instrumentationLibrarySpans"), list):
         return True
     context: object = fields.get("context")
@@ -95,11 +95,11 @@ def members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
         fields = record.fields
         spans = None if fields is None else _spans(fields)
         if spans is None:
-            loss.broken("a record is no span and no export of spans")
+            loss.add_broken("a record is neither a span nor an export of spans")
             continue
         for span in spans:
             if not span["trace"]:
-                loss.broken("a span without the id of its trace")
+                loss.add_broken("a span without the id of its trace")
                 continue
             yield _member(record.place, span)
 
@@ -223,7 +223,7 @@ def _plain_span(span: Row, context: Row) -> Row:
                 "time": seconds(event.get("timestamp")),
                 "attributes": flat(event.get("attributes")),
             }
-            for event in objects_in(_parsed(span.get("events")))
+            for event in objects_in(_parse_text(span.get("events")))
         ],
         "error": words_in(status.get("description")) or "error" if status.get("status_code") == "ERROR" else None,
     }
@@ -231,7 +231,7 @@ def _plain_span(span: Row, context: Row) -> Row:
 
 def _row_of_a_table(row: Row) -> Row:
     attributes = {
-        key[len(_TABLE) :]: value if key.endswith(_TEXTS) else _parsed(value)
+        key[len(_TABLE) :]: value if key.endswith(_TEXTS) else _parse_text(value)
         for key, value in row.items()
         if key.startswith(_TABLE)
     }
@@ -246,8 +246,8 @@ def flat(value: Any) -> Row:
 
     Those with a longer name than MAX_NAME_CHARS are left out: each value below a long name repeats it.
     """
-    found: Row = {}
-    value = _parsed(value)
+    flattened: Row = {}
+    value = _parse_text(value)
     waiting: list[tuple[str, Any]] = list(_members("", value))
     while waiting:
         name, inner = waiting.pop()
@@ -257,8 +257,8 @@ def flat(value: Any) -> Row:
         if below:
             waiting += below
         elif inner is not None:
-            found[name] = inner
-    return found
+            flattened[name] = inner
+    return flattened
 
 
 def _is_nested(name: str, value: Any) -> bool:
@@ -283,7 +283,7 @@ def _attributes(value: Any) -> Row:
 
 
 def _of_pairs(value: Any) -> Row:
-    return {str(key): _value(one.get("value")) for one in objects_in(value) if (key := one.get("key")) is not None}
+    return {str(key): _value(pair.get("value")) for pair in objects_in(value) if (key := pair.get("key")) is not None}
 
 
 def _value(value: Any) -> Any:
@@ -293,8 +293,8 @@ def _value(value: Any) -> Any:
     for kind, inner in cast("Row", value).items():
         if kind in _PLAIN:
             return inner
-        if kind in _READ:
-            return _READ[kind](inner)
+        if kind in _READERS:
+            return _READERS[kind](inner)
     return None
 
 
@@ -307,7 +307,7 @@ def _double(value: Any) -> Any:
 
 
 def _array(value: Any) -> list[Any]:
-    return [_value(one) for one in objects_in(fields_in(value).get("values"))]
+    return [_value(item) for item in objects_in(fields_in(value).get("values"))]
 
 
 def _object(value: Any) -> Row:
@@ -315,7 +315,7 @@ def _object(value: Any) -> Row:
 
 
 _PLAIN = frozenset(("stringValue", "string_value", "boolValue", "bool_value", "bytesValue", "bytes_value"))
-_READ: Mapping[str, Callable[[Any], Any]] = {
+_READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("intValue", "int_value"), _integer),
     **dict.fromkeys(("doubleValue", "double_value"), _double),
     **dict.fromkeys(("arrayValue", "array_value"), _array),
@@ -324,7 +324,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 """By the name of a type in OTLP, in both its spellings: those that need no reading, and how the others are read."""
 
 
-def _parsed(value: Any) -> Any:
+def _parse_text(value: Any) -> Any:
     """Return what a text of JSON holds, or of Python as pandas writes it into CSV; another value as it is."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
@@ -386,14 +386,14 @@ def _steps(of_group: list[Member], loss: Loss) -> list[Step]:
     return steps
 
 
-def _with_logs(found: list[Row]) -> list[Row]:
+def _with_logs(rows: list[Row]) -> list[Row]:
     """Return spans with the log records that belong to them; those without their span are one themselves."""
     spans: dict[tuple[str, str], Row] = {}
-    for span in found:
+    for span in rows:
         if not span.get("is_log"):
             spans[span["trace"], span["id"]] = span
     alone: set[int] = set()
-    for log in found:
+    for log in rows:
         if log.get("is_log"):
             key = (log["trace"], log["id"])
             if log["id"] and key in spans:
@@ -401,7 +401,7 @@ def _with_logs(found: list[Row]) -> list[Row]:
             else:
                 alone.add(id(log))
                 spans[key] = log
-    return [span for span in found if not span.get("is_log") or id(span) in alone]
+    return [span for span in rows if not span.get("is_log") or id(span) in alone]
 
 
 def _beside(of_group: list[Member], loss: Loss) -> Row:
@@ -412,7 +412,7 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
     tagged: set[str] | None = None
     for member in of_group:
         known = cast("Row", member.value["attributes"])
-        fields = fields_in(parsed(known.get(OURS)))
+        fields = fields_in(parse_json(known.get(OURS)))
         ours: Row = {
             key: value
             for key, value in fields.items()
@@ -428,11 +428,11 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
         user = first_in(known, _USERS)
         if user is not None:
             metadata.setdefault("user", str(user))
-        metadata |= fields_in(parsed(known.get("metadata")))
+        metadata |= fields_in(parse_json(known.get("metadata")))
         for key, value in known.items():
             if key.startswith(_METADATA):
                 metadata[key[len(_METADATA) :]] = value
-        tags = parsed(known.get("tag.tags"))
+        tags = parse_json(known.get("tag.tags"))
         if isinstance(tags, list):
             tagged = tagged or set()
             tagged.update(map(str, cast("list[Any]", tags)))
@@ -461,21 +461,25 @@ def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
 
 def _span(identity: str, row: Row, loss: Loss) -> Row:
     messages = cast("list[Message]", row.get("messages") or [])
-    made = 0 if not messages or messages[-1]["role"] != "assistant" else 1
-    told = 1 if messages and messages[0]["role"] == "system" and isinstance(messages[0].get("content"), str) else 0
-    step = taken_back(messages[-1], STEP) if made else {}
+    answers = 0 if not messages or messages[-1]["role"] != "assistant" else 1
+    instructions = (
+        1 if messages and messages[0]["role"] == "system" and isinstance(messages[0].get("content"), str) else 0
+    )
+    step = taken_back(messages[-1], STEP) if answers else {}
     times = [time for message in messages if (time := seconds(message.get("timestamp"))) is not None]
     told_times = (min(times, default=0), max(times, default=0))
-    written = [_write_in_parts(message, index, told_times, loss) for index, message in enumerate(messages)]
+    messages_in_parts = [_write_in_parts(message, index, told_times, loss) for index, message in enumerate(messages)]
     attributes: Row = {
         "gen_ai.operation.name": "chat",
         "gen_ai.conversation.id": identity,
         "gen_ai.request.model": step.get("model"),
         "gen_ai.agent.name": step.get("agent"),
         **{f"gen_ai.usage.{name}": count for name, count in cast("Row", step.get("usage") or {}).items()},
-        "gen_ai.system_instructions": _json([{"type": "text", "content": messages[0]["content"]}]) if told else None,
-        "gen_ai.input.messages": _json(written[told : len(written) - made]),
-        "gen_ai.output.messages": _json(written[len(written) - made :]) if made else None,
+        "gen_ai.system_instructions": _json([{"type": "text", "content": messages[0]["content"]}])
+        if instructions
+        else None,
+        "gen_ai.input.messages": _json(messages_in_parts[instructions : len(messages_in_parts) - answers]),
+        "gen_ai.output.messages": _json(messages_in_parts[len(messages_in_parts) - answers :]) if answers else None,
     }
     if others := _others(row):
         attributes[OURS] = _json(others)
@@ -499,17 +503,17 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
 def _write_in_parts(message: Message, index: int, told_times: tuple[float, float], loss: Loss) -> Row:
     """Return a message in parts; its time is that of the span that begins or ends with it."""
     if message.get("timestamp") is not None and seconds(message["timestamp"]) not in told_times:
-        loss.dropped("'timestamp' of a message", index)
+        loss.add_dropped("'timestamp' of a message", index)
     if message.get("retrieval_context") is not None:
-        loss.dropped("'retrieval_context' of a message", index)
+        loss.add_dropped("'retrieval_context' of a message", index)
     return write_message(message, index, loss)
 
 
 def _others(row: Row) -> Row:
     metadata = fields_in(row.get("metadata"))
-    kept = {key: value for key, value in metadata.items() if key not in _MADE_BY_READING and key != "scores"}
+    own_metadata = {key: value for key, value in metadata.items() if key not in _MADE_BY_READING and key != "scores"}
     others = {key: value for key, value in row.items() if key not in ("id", "messages", "labels", "metadata")}
-    return {**others, **({"metadata": kept} if kept else {})}
+    return {**others, **({"metadata": own_metadata} if own_metadata else {})}
 
 
 def _score(name: str, label: Any, row: Row, time: str) -> Row:

@@ -14,8 +14,8 @@ from vivavoce.conversations.shapes import (
     Message,
     Messages,
     Unreadable,
+    drop_empty,
     fields_in,
-    filled,
     objects_in,
     set_aside,
     text_in,
@@ -55,7 +55,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
         elif _is_turn(item):
             messages.append(_turn(item))
         else:
-            loss.dropped("what is no turn", index)
+            loss.add_dropped("what is not a turn", index)
     if not messages:
         raise Unreadable(NO_MESSAGES)
     return messages
@@ -79,7 +79,7 @@ def _of_client(item: Row, index: int, loss: Loss) -> list[Message]:
     text = text_in(data.get("text"))
     match kind:
         case "user-transcription" if text and data.get("final") is not False:
-            return [_turn({"role": "user", "content": text, **filled({key: data.get(key) for key in _OF_SPEAKER})})]
+            return [_turn({"role": "user", "content": text, **drop_empty({key: data.get(key) for key in _OF_SPEAKER})})]
         case "bot-transcription" if text:
             return [{"role": "assistant", "content": text}]
         case "llm-function-call":
@@ -87,9 +87,9 @@ def _of_client(item: Row, index: int, loss: Loss) -> list[Message]:
             call = tool_call(text_in(data.get("tool_call_id")), name, data.get("args"))
             return [{"role": "assistant", "content": None, "tool_calls": [call]}]
         case "user-transcription":
-            loss.repeated("transcripts that were not final")
+            loss.add_repeated("transcripts that were not final")
         case _:
-            loss.repeated(f"messages to clients: {kind}")
+            loss.add_repeated(f"messages to clients: {kind}")
     return []
 
 

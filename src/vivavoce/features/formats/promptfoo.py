@@ -30,7 +30,7 @@ from vivavoce.files.rows import read_rows
 from vivavoce.safe_regex import expression
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-_KEPT = ("latencyMs", "cost", "vars", "tokenUsage")
+_RESULT_KEYS = ("latencyMs", "cost", "vars", "tokenUsage")
 
 
 def _fits(record: Record) -> bool:
@@ -44,7 +44,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         loss.line, loss.conversation = record.place.line, None
         result = mapping_of(record.value)
         if not _fits(record):
-            loss.broken("not a result of promptfoo")
+            loss.add_broken("not a result of promptfoo")
             continue
         row, conversation = _row(result, loss), mapping_of(mapping_of(result["testCase"]).get("metadata"))
         if row is None:
@@ -57,7 +57,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         key = (str(identity), _provider(result))
         before = together.get(key)
         several = {**row, "id": f"{identity} on {key[1]}"}
-        together[key] = (record.place, several) if before is None else (before[0], _joined(before[1], several))
+        together[key] = (record.place, several) if before is None else (before[0], _join(before[1], several))
     yield from together.values()
 
 
@@ -67,9 +67,9 @@ def _row(result: dict[str, Any], loss: Loss) -> Row | None:
     loss.conversation = name
     output = mapping_of(result.get("response")).get("output")
     if output is None:
-        loss.dropped("result without an answer: the target had an error")
+        loss.add_dropped("result without an answer: the target had an error")
         return None
-    said = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    answer = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
     grading = mapping_of(result.get("gradingResult"))
     graders: dict[str, Any] = {}
     for part in map(mapping_of, list_of(grading.get("componentResults"))):
@@ -78,12 +78,12 @@ def _row(result: dict[str, Any], loss: Loss) -> Row | None:
         graders[called] = {"score": part.get("score"), "passed": part.get("pass"), "reason": part.get("reason")}
     passed = result.get("success")
     labels: dict[str, Any] = {"passed": passed if isinstance(passed, bool) else None, "score": result.get("score")}
-    metadata = {key: result[key] for key in _KEPT if result.get(key)}
+    metadata = {key: result[key] for key in _RESULT_KEYS if result.get(key)}
     return {
         "id": name,
         "messages": [
             *_prompt_messages(mapping_of(result.get("prompt")).get("raw")),
-            {"role": "assistant", "content": said},
+            {"role": "assistant", "content": answer},
         ],
         "labels": {**labels, "graders": graders} if graders else labels,
         "metadata": {**metadata, "provider": _provider(result)},
@@ -102,7 +102,7 @@ def _prompt_messages(raw: Any) -> list[Message]:
         chat = json.loads(text)
     except ValueError:
         chat = None
-    messages = [mapping_of(one) for one in cast("list[Any]", chat)] if isinstance(chat, list) else []
+    messages = [mapping_of(entry) for entry in cast("list[Any]", chat)] if isinstance(chat, list) else []
     if messages and all(
         message.get("role") in _ROLES and isinstance(message.get("content"), str) for message in messages
     ):
@@ -110,7 +110,7 @@ def _prompt_messages(raw: Any) -> list[Message]:
     return [{"role": "user", "content": text}]
 
 
-def _joined(before: Row, row: Row) -> Row:
+def _join(before: Row, row: Row) -> Row:
     """Return two turns as one conversation; a prompt that hands the conversation on has it already."""
     earlier, later = cast("list[Message]", before["messages"]), cast("list[Message]", row["messages"])
     handed_on = later[: len(earlier)] == earlier
@@ -134,7 +134,7 @@ _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".sh", ".rb")
 def mapping_of(value: Any) -> dict[str, Any]:
     """Return a value if it is a mapping, else an empty one."""
     return (
-        {str(key): one for key, one in cast("Mapping[Any, Any]", value).items()} if isinstance(value, Mapping) else {}
+        {str(key): item for key, item in cast("Mapping[Any, Any]", value).items()} if isinstance(value, Mapping) else {}
     )
 
 
@@ -148,13 +148,13 @@ def list_of(value: Any) -> list[Any]:
 def text_of_file(value: str, base: Path, loss: Loss) -> str | None:
     """Return a text, or that of the file that it names; None for code, which is not run."""
     name = value.removeprefix(_FILE)
-    named = value.startswith(_FILE) or (
+    is_reference = value.startswith(_FILE) or (
         "\n" not in value and "{{" not in value and value.endswith((".txt", ".json", ".yaml", ".yml", ".md", *_CODE))
     )
-    if not named:
+    if not is_reference:
         return value
     if name.rpartition(":")[0].endswith(_CODE) or name.endswith(_CODE):
-        loss.dropped(f"code in {name}")
+        loss.add_dropped(f"code in {name}")
         return None
     return _text(base / name)
 
@@ -182,36 +182,36 @@ def read_tests(value: Any, base: Path, loss: Loss) -> Iterator[dict[str, Any]]:
             case ".csv":
                 yield from _table(path, loss)
             case _:
-                loss.dropped(f"tests in {item}")
+                loss.add_dropped(f"tests in {item}")
 
 
 def _table(path: Path, loss: Loss) -> Iterator[dict[str, Any]]:
     """Yield a test for each row; `__expected…` columns are assertions in promptfoo's short form, `type: value`."""
     for row in csv.DictReader(_text(path).splitlines()):
-        given = {str(key): value for key, value in cast("dict[Any, Any]", row).items() if value}
+        cells = {str(key): value for key, value in cast("dict[Any, Any]", row).items() if value}
         asserts: list[dict[str, Any]] = []
-        for key in [key for key in given if key.startswith("__expected")]:
-            kind, colon, value = str(given.pop(key)).partition(":")
+        for key in [key for key in cells if key.startswith("__expected")]:
+            kind, colon, value = str(cells.pop(key)).partition(":")
             short = (
                 {"type": kind.strip(), "value": value.strip()} if colon else {"type": "equals", "value": kind.strip()}
             )
             asserts.append(short)
         test: dict[str, Any] = {"assert": asserts}
-        for key in [key for key in given if key.startswith("__")]:
-            value = given.pop(key)
+        for key in [key for key in cells if key.startswith("__")]:
+            value = cells.pop(key)
             if key == "__description":
                 test["description"] = value
             elif key.startswith("__metadata:"):
                 test.setdefault("metadata", {})[key.removeprefix("__metadata:")] = value
             else:
-                loss.dropped(f"column '{key}'")
-        yield {**test, "vars": given}
+                loss.add_dropped(f"column '{key}'")
+        yield {**test, "vars": cells}
 
 
 Assertion = dict[str, Any]
 
 
-def translated(assertion: Mapping[str, Any], variables: Vars, loss: Loss) -> Iterator[Assertion]:
+def translate(assertion: Mapping[str, Any], variables: Vars, loss: Loss) -> Iterator[Assertion]:
     """Yield what an assertion says, in our words; nothing, and a line in the report, where it cannot be said."""
     kind = str(assertion.get("type"))
     if kind == "assert-set":
@@ -220,32 +220,32 @@ def translated(assertion: Mapping[str, Any], variables: Vars, loss: Loss) -> Ite
     plain = kind.removeprefix("not-")
     make = _KINDS.get(plain)
     if make is None:
-        loss.dropped(f"assertion '{kind}'")
+        loss.add_dropped(f"assertion '{kind}'")
         return
     for key in assertion.keys() & {"transform", "provider", "rubricPrompt", "contextTransform"}:
-        loss.dropped(f"'{key}' of an assertion")
+        loss.add_dropped(f"'{key}' of an assertion")
     if "threshold" in assertion and plain != "latency":
-        loss.dropped(f"'threshold' of '{kind}'")
-    found = make(_value(assertion, variables), assertion)
-    if found is None:
-        loss.dropped(f"assertion '{kind}' with this value")
+        loss.add_dropped(f"'threshold' of '{kind}'")
+    translation = make(_value(assertion, variables), assertion)
+    if translation is None:
+        loss.add_dropped(f"assertion '{kind}' with this value")
         return
-    found = _negated(found) if kind != plain else found
+    translation = _negate(translation) if kind != plain else translation
     weight = assertion.get("weight")
     if weight == 0:
-        loss.dropped("assertion with the weight 0")
+        loss.add_dropped("assertion with the weight 0")
         return
-    yield {**found, "weight": weight} if isinstance(weight, int | float) and weight != 1 else found
+    yield {**translation, "weight": weight} if isinstance(weight, int | float) and weight != 1 else translation
 
 
 def _set(assertion: Mapping[str, Any], variables: Vars, loss: Loss) -> Iterator[Assertion]:
     if "threshold" in assertion:
-        loss.dropped("'threshold' of 'assert-set'")
+        loss.add_dropped("'threshold' of 'assert-set'")
     inner = [
-        one
+        part
         for item in cast("list[Any]", assertion.get("assert") or [])
         if isinstance(item, Mapping)
-        for one in translated(cast("Mapping[str, Any]", item), variables, loss)
+        for part in translate(cast("Mapping[str, Any]", item), variables, loss)
     ]
     if inner:
         yield {"all": inner}
@@ -260,16 +260,16 @@ def _value(assertion: Mapping[str, Any], variables: Vars) -> Any:
     return value
 
 
-def _negated(found: Assertion) -> Assertion:
-    if set(found) == {"contains"}:
-        return {"not_contains": found["contains"]}
-    return {"not": found}
+def _negate(assertion: Assertion) -> Assertion:
+    if set(assertion) == {"contains"}:
+        return {"not_contains": assertion["contains"]}
+    return {"not": assertion}
 
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
-        return [one.strip() for one in value.split(",")]
-    return [str(one) for one in cast("list[Any]", value)] if isinstance(value, list) else []
+        return [word.strip() for word in value.split(",")]
+    return [str(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
 def _exactly(text: Any) -> Assertion:
@@ -300,12 +300,13 @@ def _latency(_: Any, assertion: Mapping[str, Any]) -> Assertion | None:
     return {"latency": limit / 1000} if isinstance(limit, int | float) and limit > 0 else None
 
 
-def _judged(value: Any, _: Mapping[str, Any]) -> Assertion | None:
-    criteria = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]  # pyright: ignore[reportUnknownVariableType]
-    if not criteria or any("{{" in one or one.startswith("file://") for one in criteria):
+def _judge(value: Any, _: Mapping[str, Any]) -> Assertion | None:
+    entries: list[Any] = value if isinstance(value, list) else [value]
+    criteria = [entry for entry in entries if isinstance(entry, str)]
+    if not criteria or any("{{" in criterion or criterion.startswith("file://") for criterion in criteria):
         return None
-    found = [{"judged": one} for one in criteria]
-    return found[0] if len(found) == 1 else {"all": found}
+    assertions = [{"judged": criterion} for criterion in criteria]
+    return assertions[0] if len(assertions) == 1 else {"all": assertions}
 
 
 def _fact(value: Any, _: Mapping[str, Any]) -> Assertion | None:
@@ -317,8 +318,8 @@ def _any(texts: list[str], make: Callable[[Any], Assertion]) -> Assertion | None
 
 
 def _tool(value: Any, _: Mapping[str, Any]) -> Assertion | None:
-    named = cast("Mapping[str, Any]", value).get("name") if isinstance(value, Mapping) else value
-    return {"calls": named} if isinstance(named, str) else None
+    name = cast("Mapping[str, Any]", value).get("name") if isinstance(value, Mapping) else value
+    return {"calls": name} if isinstance(name, str) else None
 
 
 def _contains(text: Any) -> Assertion:
@@ -337,9 +338,9 @@ _KINDS: dict[str, Callable[[Any, Mapping[str, Any]], Assertion | None]] = {
     "regex": _pattern,
     "is-json": _schema,
     "latency": _latency,
-    "llm-rubric": _judged,
-    "model-graded-closedqa": _judged,
-    "g-eval": _judged,
+    "llm-rubric": _judge,
+    "model-graded-closedqa": _judge,
+    "g-eval": _judge,
     "factuality": _fact,
     "model-graded-factuality": _fact,
     "is-refusal": lambda _, __: {"metric": "refusal"},
@@ -388,7 +389,7 @@ def _read_suite(path: Path, text: str, loss: Loss) -> Suite:
     loss.conversation = None
     for key in _UNTRANSLATED:
         if data.get(key):
-            loss.dropped(f"'{key}'")
+            loss.add_dropped(f"'{key}'")
     default = mapping_of(data.get("defaultTest"))
     tests = [_with_default(test, default) for test in read_tests(data.get("tests"), base, loss)]
     prompts = list(_prompts(data.get("prompts"), base, loss))
@@ -410,11 +411,11 @@ def _with_default(test: Vars, default: Vars) -> dict[str, Any]:
 
 def _prompts(value: Any, base: Path, loss: Loss) -> Iterator[Prompt]:
     for index, item in enumerate(list_of(value), 1):
-        given = mapping_of(item) if isinstance(item, Mapping) else {"raw": item}
-        raw, label = given.get("raw") or given.get("id"), str(given.get("label") or f"prompt-{index}")
+        fields = mapping_of(item) if isinstance(item, Mapping) else {"raw": item}
+        raw, label = fields.get("raw") or fields.get("id"), str(fields.get("label") or f"prompt-{index}")
         text = text_of_file(raw, base, loss) if isinstance(raw, str) else None
         if text is None:
-            loss.dropped(f"prompt '{label}'")
+            loss.add_dropped(f"prompt '{label}'")
             continue
         yield _prompt(label, text, loss)
 
@@ -422,19 +423,19 @@ def _prompts(value: Any, base: Path, loss: Loss) -> Iterator[Prompt]:
 def _prompt(label: str, text: str, loss: Loss) -> Prompt:
     """Return a prompt of a text, or of the messages of a chat that end with the user."""
     if "_conversation" in text:
-        asked = [name for name in _VARIABLE.findall(text) if "." not in name and not name.startswith("_")]
-        users = [name for name in asked if "system" not in name]
-        loss.guessed(f"what the user says in prompt '{label}', which hands the conversation on: the last variable")
-        system = next((name for name in asked if "system" in name), None)
-        told = f"{{{{{system}}}}}" if system else None
-        return Prompt(label, f"{{{{{users[-1]}}}}}" if users else "", told)
+        variables = [name for name in _VARIABLE.findall(text) if "." not in name and not name.startswith("_")]
+        users = [name for name in variables if "system" not in name]
+        loss.add_guess(f"what the user says in prompt '{label}', which hands the conversation on: the last variable")
+        system = next((name for name in variables if "system" in name), None)
+        instructions = f"{{{{{system}}}}}" if system else None
+        return Prompt(label, f"{{{{{users[-1]}}}}}" if users else "", instructions)
     messages = _messages(text)
     if messages is None:
         return Prompt(label, text)
     system = [str(message.get("content")) for message in messages if message.get("role") == "system"]
     others = [message for message in messages if message.get("role") != "system"]
     if len(others) > 1:
-        loss.dropped(f"messages before the user's last in prompt '{label}'", count=len(others) - 1)
+        loss.add_dropped(f"messages before the user's last in prompt '{label}'", count=len(others) - 1)
     return Prompt(label, str(others[-1].get("content")) if others else "", "\n\n".join(system) or None)
 
 
@@ -443,10 +444,10 @@ def _messages(text: str) -> list[dict[str, Any]] | None:
         return None
     quoted = re.sub(r"(?<![\"'\w])(\{\{[^}]*\}\})(?![\"'\w])", r'"\1"', text)
     try:
-        found = read_yaml(Path("prompt"), quoted)
+        document = read_yaml(Path("prompt"), quoted)
     except ValueError:
         return None
-    return [mapping_of(one) for one in cast("list[Any]", found)] if isinstance(found, list) else None
+    return [mapping_of(entry) for entry in cast("list[Any]", document)] if isinstance(document, list) else None
 
 
 def _rows(prompt: Prompt, tests: list[dict[str, Any]], several: bool, loss: Loss) -> Iterator[dict[str, Any]]:
@@ -460,16 +461,18 @@ def _rows(prompt: Prompt, tests: list[dict[str, Any]], several: bool, loss: Loss
             if not together and name in conversations:
                 name = f"{name}-{index}"
             loss.conversation = name
-            said = filled(prompt.user, variables, loss)
-            found = [one for item in test["assert"] for one in translated(mapping_of(item), variables, loss)]
-            conversations.setdefault(name, []).append((said, found))
+            question = fill(prompt.user, variables, loss)
+            assertions = [
+                translation for item in test["assert"] for translation in translate(mapping_of(item), variables, loss)
+            ]
+            conversations.setdefault(name, []).append((question, assertions))
             if "threshold" in test:
-                loss.dropped("'threshold' of a test")
+                loss.add_dropped("'threshold' of a test")
     for name, turns in conversations.items():
         row: dict[str, Any] = {"id": f"{name} ({prompt.label})" if several else name}
-        row["input"] = turns[0][0] if len(turns) == 1 else [said for said, _ in turns]
-        if any(found for _, found in turns):
-            row["expect"] = [found[0] if len(found) == 1 else found or None for _, found in turns]
+        row["input"] = turns[0][0] if len(turns) == 1 else [question for question, _ in turns]
+        if any(assertions for _, assertions in turns):
+            row["expect"] = [assertions[0] if len(assertions) == 1 else assertions or None for _, assertions in turns]
         yield {**row, "tags": [prompt.label]} if several else row
 
 
@@ -480,38 +483,38 @@ def _combinations(variables: Vars) -> Iterator[dict[str, Any]]:
         yield dict(zip(variables, values, strict=True))
 
 
-def filled(template: str, variables: Vars, loss: Loss) -> str:
+def fill(template: str, variables: Vars, loss: Loss) -> str:
     """Return a template with its variables filled in; what is more than a variable stays and is reported."""
 
-    def value_of(found: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         value: Any = variables
-        for step in found[1].split("."):
+        for step in match[1].split("."):
             value = mapping_of(value).get(step)
         if value is None:
-            loss.dropped(f"variable '{found[1]}', which no test gives")
-        return found[0] if value is None else str(value)
+            loss.add_dropped(f"variable '{match[1]}', which no test gives")
+        return match[0] if value is None else str(value)
 
     text = _VARIABLE.sub(value_of, template)
     if _TEMPLATE.search(_VARIABLE.sub("", template)):
-        loss.dropped("expression of a template")
+        loss.add_dropped("expression of a template")
     return text
 
 
 def _targets(providers: list[Any], prompts: list[Prompt], default: Vars, loss: Loss) -> Iterator[dict[str, Any]]:
-    told = dict.fromkeys(prompt.system for prompt in prompts)
-    system = next(iter(told), None) if len(told) == 1 else None
-    if len(told) > 1:
-        loss.dropped("different system messages of prompts: give the targets one each")
+    systems = dict.fromkeys(prompt.system for prompt in prompts)
+    system = next(iter(systems), None) if len(systems) == 1 else None
+    if len(systems) > 1:
+        loss.add_dropped("different system messages of prompts: give the targets one each")
     if system is not None and (known := mapping_of(default.get("vars"))):
-        system = filled(system, known, loss)
+        system = fill(system, known, loss)
     if not providers:
-        loss.dropped("the provider: none is named")
+        loss.add_dropped("the provider: none is named")
     for item in providers or [{}]:
         target = _target(item, loss)
         if system is not None and target["kind"] == "openai":
             target["system_prompt"] = system
         elif system is not None:
-            loss.dropped("system message: a target of this kind has its own")
+            loss.add_dropped("system message: a target of this kind has its own")
         yield target
 
 
@@ -524,17 +527,17 @@ class _Provider:
 
 def _target(item: Any, loss: Loss) -> dict[str, Any]:
     provider = _suite_provider(item)
-    named = {"name": provider.label} if provider.label else {}
+    name_fields = {"name": provider.label} if provider.label else {}
     kind, _, rest = provider.id.partition(":")
     if kind in _CHAT and rest:
         address, key = _CHAT[kind]
         model = rest.removeprefix("chat:").removeprefix("messages:")
         settings = {ours: provider.config[theirs] for theirs, ours in _SETTINGS.items() if theirs in provider.config}
         for name in provider.config.keys() - {*_SETTINGS, "apiBaseUrl", "apiKey", "tools"}:
-            loss.dropped(f"'{name}' of a provider")
+            loss.add_dropped(f"'{name}' of a provider")
         return {
             "kind": "openai",
-            **named,
+            **name_fields,
             "base_url": str(provider.config.get("apiBaseUrl") or address),
             "model_handles": [model],
             **({} if kind == "openai" else {"api_key_env": key}),
@@ -542,29 +545,29 @@ def _target(item: Any, loss: Loss) -> dict[str, Any]:
             **({"tools": provider.config["tools"]} if isinstance(provider.config.get("tools"), list) else {}),
         }
     if kind in ("http", "https"):
-        return {**named, **_http(provider, loss)}
-    loss.dropped(f"provider '{provider.id}': write a function reply(message) that calls it, in bot.py")
-    return {**_ANY_BOT, **named}
+        return {**name_fields, **_http(provider, loss)}
+    loss.add_dropped(f"provider '{provider.id}': write a function reply(message) that calls it, in bot.py")
+    return {**_ANY_BOT, **name_fields}
 
 
 def _suite_provider(item: Any) -> _Provider:
     if isinstance(item, str):
         return _Provider(item)
-    given = mapping_of(item)
-    if "id" not in given and len(given) == 1:  # {"openai:gpt-4o": {config: …}}
-        [(name, rest)] = given.items()
-        given = {**mapping_of(rest), "id": name}
-    return _Provider(str(given.get("id") or "none"), given.get("label"), mapping_of(given.get("config")))
+    fields = mapping_of(item)
+    if "id" not in fields and len(fields) == 1:  # {"openai:gpt-4o": {config: …}}
+        [(name, rest)] = fields.items()
+        fields = {**mapping_of(rest), "id": name}
+    return _Provider(str(fields.get("id") or "none"), fields.get("label"), mapping_of(fields.get("config")))
 
 
 def _http(provider: _Provider, loss: Loss) -> dict[str, Any]:
     config = provider.config
     url = str(config.get("url") or provider.id)
     for name in config.keys() - {"url", "method", "headers", "body"}:
-        loss.dropped(f"'{name}' of an HTTP provider")
-    loss.guessed("where the reply of an HTTP provider is: set reply of the target to its place")
+        loss.add_dropped(f"'{name}' of an HTTP provider")
+    loss.add_guess("where the reply of an HTTP provider is: set reply of the target to its place")
     method = str(config.get("method") or "POST").upper()
-    body = _replaced(config.get("body"))
+    body = _replace_prompt(config.get("body"))
     return {
         "kind": "http",
         "url": url,
@@ -575,14 +578,14 @@ def _http(provider: _Provider, loss: Loss) -> dict[str, Any]:
     }
 
 
-def _replaced(body: Any) -> Any:
+def _replace_prompt(body: Any) -> Any:
     """Return a body in which the prompt is the message of the user."""
     if isinstance(body, str):
         return re.sub(r"\{\{\s*prompt\s*\}\}", "{{message}}", body)
     if isinstance(body, dict):
-        return {str(key): _replaced(value) for key, value in cast("dict[Any, Any]", body).items()}
+        return {str(key): _replace_prompt(value) for key, value in cast("dict[Any, Any]", body).items()}
     if isinstance(body, list):
-        return [_replaced(value) for value in cast("list[Any]", body)]
+        return [_replace_prompt(value) for value in cast("list[Any]", body)]
     return body
 
 

@@ -21,10 +21,10 @@ from vivavoce.conversations.shapes import (
     Unreadable,
     arguments_of,
     difference,
-    embedded,
     name_of,
-    restored,
+    restore,
     set_aside,
+    split_data_url,
     state_outcome,
     taken_back,
     text_of,
@@ -46,9 +46,9 @@ def _parts(item: Any) -> list[Row] | None:
     if not isinstance(item, Mapping) or cast("Row", item).get("kind") not in ("request", "response"):
         return None
     parts = cast("Row", item).get("parts")
-    listed = cast("list[Any]", parts) if isinstance(parts, list) else [None]
-    is_one = all(isinstance(part, dict) and isinstance(cast("Row", part).get("part_kind"), str) for part in listed)
-    return list(map(_without_none, cast("list[Row]", listed))) if is_one else None
+    entries = cast("list[Any]", parts) if isinstance(parts, list) else [None]
+    is_one = all(isinstance(part, dict) and isinstance(cast("Row", part).get("part_kind"), str) for part in entries)
+    return list(map(_without_none, cast("list[Row]", entries))) if is_one else None
 
 
 def _without_none(fields: Mapping[str, Any]) -> Row:
@@ -63,31 +63,31 @@ class _Reader:
         self._instructions: Any = None
 
     def read(self, item: Row, parts: list[Row], index: int) -> list[Message]:
-        """Return the messages of one request or response; there may be none."""
+        """Return the messages of one request or response, possibly empty."""
         fields = {key: value for key, value in _without_none(item).items() if key not in ("parts", "kind")}
         for key in _TOLD_ASIDE:
             if fields.get(key):
                 self._loss.aside(key, index)
-        told = fields.pop("instructions", None)
+        instructions = fields.pop("instructions", None)
         read: list[Message] = []
-        if isinstance(told, str) and told != self._instructions:
-            read.append({"role": "system", "content": told})
+        if isinstance(instructions, str) and instructions != self._instructions:
+            read.append({"role": "system", "content": instructions})
             set_aside(read[0], NAME, {"instructions": True})
-        elif isinstance(told, str):
+        elif isinstance(instructions, str):
             fields["instructions"] = True
-        self._instructions = told if isinstance(told, str) else self._instructions
+        self._instructions = instructions if isinstance(instructions, str) else self._instructions
         is_request = item["kind"] == "request"
         time = fields.get("timestamp")
-        said = self._request(parts, index) if is_request else self._response(parts, index, time)
-        written = _written(said, item["kind"])
-        kept: Row = {"fields": fields} if fields else {}
-        if written != parts:
-            kept["layout"] = _layout(said, parts)
-        read += said
-        if not read and (kept or parts):
-            self._loss.dropped(f"a {item['kind']} without a message", index)
+        messages = self._request(parts, index) if is_request else self._response(parts, index, time)
+        parts_of_ours = _write_parts(messages, item["kind"])
+        extra: Row = {"fields": fields} if fields else {}
+        if parts_of_ours != parts:
+            extra["layout"] = _layout(messages, parts)
+        read += messages
+        if not read and (extra or parts):
+            self._loss.add_dropped(f"a {item['kind']} without a message", index)
         elif read:
-            set_aside(read[0], NAME, {**kept, "kind": item["kind"], "of": len(read)})
+            set_aside(read[0], NAME, {**extra, "kind": item["kind"], "of": len(read)})
         return read
 
     def _request(self, parts: list[Row], index: int) -> list[Message]:
@@ -95,7 +95,7 @@ class _Reader:
         for part in parts:
             kind = part["part_kind"]
             if kind in _RETURNS or (kind == "retry-prompt" and part.get("tool_name") is not None):
-                message = _returned(part)
+                message = _tool_result(part)
             elif kind in _SYSTEM:
                 message = {"role": "system", "content": _as_text(part.get("content"))}
             elif kind == "user-prompt":
@@ -112,11 +112,11 @@ class _Reader:
         if not isinstance(content, list):
             return _as_text(content)
         parts: list[Row] = []
-        for one in cast("list[Any]", content):
-            if (part := _part(one)) is not None:
+        for item in cast("list[Any]", content):
+            if (part := _part(item)) is not None:
                 parts.append(part)
             else:
-                kind = cast("Row", one).get("kind") if isinstance(one, dict) else None
+                kind = cast("Row", item).get("kind") if isinstance(item, dict) else None
                 self._loss.aside(str(kind or "a part of a prompt"), index)
         return parts
 
@@ -126,7 +126,7 @@ class _Reader:
         for part in parts:
             kind = part["part_kind"]
             if kind in _RETURNS:
-                read.append(_returned(part))
+                read.append(_tool_result(part))
                 continue
             if not read or read[-1]["role"] == "tool":
                 read.append({"role": "assistant", "content": None})
@@ -163,7 +163,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     return messages
 
 
-def _returned(part: Row) -> Message:
+def _tool_result(part: Row) -> Message:
     called = part.get("tool_call_id")
     message: Message = {"role": "tool", "content": _as_text(part.get("content"))}
     if isinstance(name := part.get("tool_name"), str):
@@ -177,11 +177,11 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _part(one: Any) -> Row | None:
+def _part(item: Any) -> Row | None:
     """Return a part of a prompt as ours, None if ours has no such part."""
-    match one:
+    match item:
         case str():
-            return {"type": "text", "text": one}
+            return {"type": "text", "text": item}
         case {"kind": "text-content" | "text", "content": str(text)}:
             return {"type": "text", "text": text}
         case {"kind": "image-url", "url": str(url)}:
@@ -197,47 +197,49 @@ def _image(url: str) -> Row:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _layout(said: list[Message], parts: list[Row]) -> list[Row]:
+def _layout(messages: list[Message], parts: list[Row]) -> list[Row]:
     """Return what each part is made of: a message or call of ours, changed, or else the part itself."""
     layout: list[Row] = []
     at = -1
     calls: list[Row] = []
-    spoken = _place_of_only_text(said, parts)
+    text_place = _place_of_only_text(messages, parts)
     for part in parts:
         kind = part["part_kind"]
         if kind in _CALLS:
-            at, calls = _next_with_calls(said, at, calls)
+            at, calls = _next_with_calls(messages, at, calls)
             call = calls.pop(0)
             raw = isinstance(part.get("args"), str)
             layout.append({"at": at, "call": difference(_call_part(call, raw=raw), part), "raw": raw})
         elif kind in _RETURNS or kind in _SYSTEM or kind == "user-prompt":
-            at = next(place for place in range(at + 1, len(said)) if said[place]["role"] != "assistant")
-            layout.append({"at": at, "part": difference(_own_part(said[at]), part)})
-        elif kind == "text" and spoken is not None:
-            layout.append({"at": spoken, "text": difference(_text_part(said[spoken]), part)})
+            at = next(place for place in range(at + 1, len(messages)) if messages[place]["role"] != "assistant")
+            layout.append({"at": at, "part": difference(_own_part(messages[at]), part)})
+        elif kind == "text" and text_place is not None:
+            layout.append({"at": text_place, "text": difference(_text_part(messages[text_place]), part)})
         else:
             layout.append({"whole": part})
     return layout
 
 
-def _place_of_only_text(said: list[Message], parts: list[Row]) -> int | None:
+def _place_of_only_text(messages: list[Message], parts: list[Row]) -> int | None:
     texts = [part.get("content") for part in parts if part["part_kind"] == "text"]
     if len(texts) != 1 or not isinstance(texts[0], str):
         return None
     return next(
-        at for at, message in enumerate(said) if message["role"] == "assistant" and message["content"] == texts[0]
+        at for at, message in enumerate(messages) if message["role"] == "assistant" and message["content"] == texts[0]
     )
 
 
-def _next_with_calls(said: list[Message], at: int, calls: list[Row]) -> tuple[int, list[Row]]:
+def _next_with_calls(messages: list[Message], at: int, calls: list[Row]) -> tuple[int, list[Row]]:
     """Return where the next call stands, and the calls from it on."""
     if calls:
         return at, calls
-    place = next(place for place in range(max(at, 0), len(said)) if said[place].get("tool_calls") and place != at)
-    return place, list(cast("list[Row]", said[place]["tool_calls"]))
+    place = next(
+        place for place in range(max(at, 0), len(messages)) if messages[place].get("tool_calls") and place != at
+    )
+    return place, list(cast("list[Row]", messages[place]["tool_calls"]))
 
 
-def _written(messages: list[Message], kind: str) -> list[Row]:
+def _write_parts(messages: list[Message], kind: str) -> list[Row]:
     """Return the parts of messages, as they are where nothing else is known."""
     if kind == "request":
         return list(map(_own_part, messages))
@@ -273,8 +275,8 @@ def _written_part(part: Row) -> Any:
         case {"type": "text", "text": text}:
             return text
         case {"type": "image_url", "image_url": {"url": str(url)}} | {"type": "file", "file": {"file_data": str(url)}}:
-            if (held := embedded(url)) is not None:
-                kind, data = held
+            if (media := split_data_url(url)) is not None:
+                kind, data = media
                 return {"kind": "binary", "data": data, "media_type": kind}
             return {"kind": "image-url", "url": url}
         case _:
@@ -291,32 +293,32 @@ def _call_part(call: Row, *, raw: bool) -> Row:
 
 
 def _write(messages: list[Message], loss: Loss) -> Row:
-    written: list[Row] = []
+    entries: list[Row] = []
     instructions: str | None = None
     at = 0
     names = {call.get("id"): name_of(call) for message in messages for call in message.get("tool_calls") or ()}
     while at < len(messages):
-        kept = taken_back(messages[at], NAME)
-        group = messages[at : at + (kept["of"] if "of" in kept else _length(messages, at))]
+        extra = taken_back(messages[at], NAME)
+        group = messages[at : at + (extra["of"] if "of" in extra else _length(messages, at))]
         for number, message in enumerate(group, at):
             _tell(message, number, loss)
-        kind = kept.get("kind") or ("response" if group[0]["role"] == "assistant" else "request")
-        fields: Row = dict(kept.get("fields") or {})
-        if kept.get("instructions"):
+        kind = extra.get("kind") or ("response" if group[0]["role"] == "assistant" else "request")
+        fields: Row = dict(extra.get("fields") or {})
+        if extra.get("instructions"):
             instructions, group = cast("str", group[0]["content"]), group[1:]
             fields["instructions"] = instructions
         elif fields.get("instructions"):
             fields["instructions"] = instructions
-        named = [_named(message, names) for message in group]
-        parts = _restored(named, kept["layout"]) if "layout" in kept else _written(named, kind)
-        if "kind" not in kept and kind == "response" and named[0].get("timestamp") is not None:
-            fields["timestamp"] = named[0]["timestamp"]
-        written.append({"kind": kind, "parts": parts, **fields})
-        at += max(1, len(group) + bool(kept.get("instructions")))
-    return {"messages": written}
+        with_names = [_with_name(message, names) for message in group]
+        parts = _restore_parts(with_names, extra["layout"]) if "layout" in extra else _write_parts(with_names, kind)
+        if "kind" not in extra and kind == "response" and with_names[0].get("timestamp") is not None:
+            fields["timestamp"] = with_names[0]["timestamp"]
+        entries.append({"kind": kind, "parts": parts, **fields})
+        at += max(1, len(group) + bool(extra.get("instructions")))
+    return {"messages": entries}
 
 
-def _named(message: Message, names: Mapping[Any, str]) -> Message:
+def _with_name(message: Message, names: Mapping[Any, str]) -> Message:
     """Return a result with the name of its tool, which this format must have."""
     if message["role"] != "tool" or message.get("name") is not None:
         return message
@@ -334,26 +336,26 @@ def _length(messages: list[Message], at: int) -> int:
 
 def _tell(message: Message, index: int, loss: Loss) -> None:
     if message.get("retrieval_context") is not None:
-        loss.dropped("'retrieval_context' of a message", index)
+        loss.add_dropped("'retrieval_context' of a message", index)
     if message.get("name") is not None and message["role"] != "tool":
-        loss.dropped("'name' of a message", index)
+        loss.add_dropped("'name' of a message", index)
 
 
-def _restored(group: list[Message], layout: list[Row]) -> list[Row]:
+def _restore_parts(group: list[Message], layout: list[Row]) -> list[Row]:
     parts: list[Row] = []
     left = [list(cast("list[Row]", message.get("tool_calls") or [])) for message in group]
-    for one in layout:
-        at = cast("int", one.get("at", 0))
-        if "whole" in one:
-            parts.append(one["whole"])
+    for entry in layout:
+        at = cast("int", entry.get("at", 0))
+        if "whole" in entry:
+            parts.append(entry["whole"])
         elif at >= len(group):
             continue
-        elif "part" in one:
-            parts.append(restored(_own_part(group[at]), one["part"]))
-        elif "text" in one:
-            parts.append(restored(_text_part(group[at]), one["text"]))
+        elif "part" in entry:
+            parts.append(restore(_own_part(group[at]), entry["part"]))
+        elif "text" in entry:
+            parts.append(restore(_text_part(group[at]), entry["text"]))
         elif left[at]:
-            parts.append(restored(_call_part(left[at].pop(0), raw=bool(one.get("raw"))), one["call"]))
+            parts.append(restore(_call_part(left[at].pop(0), raw=bool(entry.get("raw"))), entry["call"]))
     return parts
 
 

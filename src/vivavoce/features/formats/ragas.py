@@ -36,10 +36,10 @@ def _fits(record: Record) -> bool:
     row = record.fields or {}
     if "messages" in row:
         return False
-    said = row.get("user_input")
-    if not isinstance(said, list):
+    user_input = row.get("user_input")
+    if not isinstance(user_input, list):
         return isinstance(row.get("question"), str) and "answer" in row and _is_list(row.get("contexts"))
-    messages = [fields_in(one) for one in cast("list[Any]", said)]
+    messages = [fields_in(entry) for entry in cast("list[Any]", user_input)]
     return all("content" in message for message in messages) and any(_is_message(message) for message in messages)
 
 
@@ -57,30 +57,30 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         loss.line, loss.conversation = record.place.line, None
         if record.fields is None:
-            loss.broken("a sample must be an object {…}")
+            loss.add_broken("a sample must be an object {…}")
             continue
-        given = {new_name(key, record.fields): value for key, value in record.fields.items()}
-        loss.at(given)
+        fields = {new_name(key, record.fields): value for key, value in record.fields.items()}
+        loss.at(fields)
         try:
-            row = _conversation(given) if isinstance(given.get("user_input"), list) else _single_turn(given)
+            row = _conversation(fields) if isinstance(fields.get("user_input"), list) else _single_turn(fields)
         except Unreadable as error:
-            loss.broken(str(error))
+            loss.add_broken(str(error))
         else:
             yield record.place, row
 
 
-def _conversation(given: Row) -> Row:
-    return {"messages": _messages(given.pop("user_input")), **_known(given)}
+def _conversation(fields: Row) -> Row:
+    return {"messages": _messages(fields.pop("user_input")), **_known_columns(fields)}
 
 
-def _single_turn(given: Row) -> Row:
-    question = given.pop("user_input", None)
+def _single_turn(fields: Row) -> Row:
+    question = fields.pop("user_input", None)
     if not isinstance(question, str):
         raise Unreadable("a sample needs a user_input: a text, or a list of messages")
-    row = {key: _listed(key, value) for key, value in given.items()}
+    row = {key: _cell_value(key, value) for key, value in fields.items()}
     answer = row.get("response")
     if answer is None:
-        return {"input": question, **_known(row)}
+        return {"input": question, **_known_columns(row)}
     if not isinstance(answer, str):
         raise Unreadable(f"a response is a text, not {type(answer).__name__}")
     reply: Message = {"role": "assistant", "content": answer}
@@ -88,10 +88,10 @@ def _single_turn(given: Row) -> Row:
         reply["retrieval_context"] = row["retrieved_contexts"]
     set_aside(reply, NAME, {_SINGLE: True})
     messages = _messages([{"role": "user", "content": question}, reply])
-    return {"messages": messages, **_known(_without(row, "response", "retrieved_contexts"))}
+    return {"messages": messages, **_known_columns(_without(row, "response", "retrieved_contexts"))}
 
 
-def _listed(column: str, value: Any) -> Any:
+def _cell_value(column: str, value: Any) -> Any:
     """Return the value of a column; of a cell of a table, which is text, the JSON that it holds."""
     if column not in _LISTS or not isinstance(value, str):
         return value
@@ -101,9 +101,9 @@ def _listed(column: str, value: Any) -> Any:
         raise Unreadable(f"column '{column}' must be JSON, but this cell is not; write JSONL or Parquet") from error
 
 
-def _known(given: Row) -> Row:
+def _known_columns(fields: Row) -> Row:
     """Return the other columns of a sample by our names; what has none, the reader of rows judges."""
-    row = dict(given)
+    row = dict(fields)
     if row.get("ground_truth") is None and row.get("reference") is not None:
         row["ground_truth"] = row.pop("reference")
     if isinstance(row.get("rubric"), Mapping):
@@ -115,10 +115,10 @@ def _known(given: Row) -> Row:
     return row
 
 
-def _messages(said: list[Any]) -> list[Message]:
+def _messages(entries: list[Any]) -> list[Message]:
     """Return messages in our shape; their types and calls are spelled as `messages.py` reads them."""
     try:
-        return [message.to_dict() for message in read_messages(said)]
+        return [message.to_dict() for message in read_messages(entries)]
     except (TypeError, ValueError) as error:
         raise Unreadable(str(error)) from error
 
@@ -141,7 +141,7 @@ def _is_single(messages: list[Message]) -> bool:
 
 def _written_turn(messages: list[Message], loss: Loss) -> Row | None:
     if [message["role"] for message in messages] != ["user", "assistant"] or messages[1].get("tool_calls"):
-        loss.dropped("a conversation in a file of single turns")
+        loss.add_dropped("a conversation in a file of single turns")
         return None
     for index, message in enumerate(messages):
         others = _without(message, "role", "content", "retrieval_context" if index else "")
@@ -157,7 +157,7 @@ def _written_turn(messages: list[Message], loss: Loss) -> Row | None:
 def _written_messages(messages: list[Message], loss: Loss) -> Iterator[Row]:
     for index, message in enumerate(messages):
         if message["role"] not in TYPES:
-            loss.dropped("system message", index)
+            loss.add_dropped("system message", index)
             continue
         loss.left_out(message, ("type",), index)
         calls: list[Row] = [_with_object(call, index, loss) for call in message.get("tool_calls") or ()]
@@ -169,15 +169,15 @@ def _text(message: Message, index: int, loss: Loss) -> str:
     content: Any = message.get("content")
     for part in cast("list[Row]", content) if isinstance(content, list) else ():
         if part.get("type") != "text":
-            loss.dropped(f"a part of the type {part.get('type')!r}", index)
+            loss.add_dropped(f"a part of the type {part.get('type')!r}", index)
     return text_of(content)
 
 
 def _with_object(call: Row, index: int | None, loss: Loss) -> Row:
-    """Return a call whose arguments are an object, empty where they are none."""
+    """Return a call whose arguments are an object, empty where they are not."""
     if isinstance(arguments_of(call), dict):
         return call
-    loss.dropped("arguments of a call that are not a JSON object", index)
+    loss.add_dropped("arguments of a call that are not a JSON object", index)
     return {**call, "function": {**fields_in(call.get("function")), "arguments": "{}"}}
 
 
@@ -191,7 +191,7 @@ def _columns(row: Row, loss: Loss) -> Row:
     """Return what is known about a conversation, by the names of Ragas' columns and else by ours."""
     known: Row = _without(row, "messages", "user_input")
     if "user_input" in row:
-        loss.dropped("'user_input' beside messages")
+        loss.add_dropped("'user_input' next to messages")
     if isinstance(known.get("ground_truth"), str):
         known["reference"] = known.pop("ground_truth")
     if isinstance(calls := known.get("reference_tool_calls"), list):

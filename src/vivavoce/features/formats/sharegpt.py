@@ -42,12 +42,12 @@ def _is_message(item: Any) -> bool:
 
 def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     messages: list[Message] = []
-    if isinstance(told := beside.pop("system", None), str) and told:
-        messages.append({"role": "system", "content": told, "metadata": {NAME: {"beside": True}}})
+    if isinstance(instructions := beside.pop("system", None), str) and instructions:
+        messages.append({"role": "system", "content": instructions, "metadata": {NAME: {"beside": True}}})
     last_call: str | None = None
     for index, item in enumerate(items):
-        said = cast("Row", item) if isinstance(item, dict) else {}
-        speaker, value = said.get("from"), said.get("value")
+        fields = cast("Row", item) if isinstance(item, dict) else {}
+        speaker, value = fields.get("from"), fields.get("value")
         if not isinstance(speaker, str) or speaker not in _ROLES or not isinstance(value, str):
             raise Unreadable(f"message {index}: needs 'from' ({', '.join(_ROLES)}) and the text 'value'")
         message: Message = {"role": _ROLES[speaker], "content": value}
@@ -55,10 +55,10 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
             message, last_call = _with_call(value, index, loss)
         elif message["role"] == "tool" and last_call is not None:
             message["tool_call_id"], last_call = last_call, None
-        kept = {key: other for key, other in said.items() if key not in ("from", "value")}
-        for key in kept:
+        extra = {key: other for key, other in fields.items() if key not in ("from", "value")}
+        for key in extra:
             loss.unknown(key, index)
-        set_aside(message, NAME, {**kept, **({} if _SPEAKERS[message["role"]] == speaker else {"from": speaker})})
+        set_aside(message, NAME, {**extra, **({} if _SPEAKERS[message["role"]] == speaker else {"from": speaker})})
         messages.append(message)
     return messages
 
@@ -70,32 +70,32 @@ def _with_call(value: str, index: int, loss: Loss) -> tuple[Message, str | None]
     except BrokenJson:
         call = None
     if not isinstance(call, dict) or not isinstance(cast("Row", call).get("name"), str):
-        loss.dropped("that a text is a call: it is not JSON with a name", index)
+        loss.add_dropped("that a text is a call: it is not JSON with a name", index)
         return {"role": "assistant", "content": value}, None
     called, made_up = cast("Row", call), f"call_{index}"
-    loss.guessed("id of a tool call", index)
-    written = tool_call(made_up, called["name"], called.get("arguments"))
-    return {"role": "assistant", "content": None, "tool_calls": [written]}, made_up
+    loss.add_guess("id of a tool call", index)
+    our_call = tool_call(made_up, called["name"], called.get("arguments"))
+    return {"role": "assistant", "content": None, "tool_calls": [our_call]}, made_up
 
 
 def _write(messages: list[Message], loss: Loss) -> Row:
     """Write texts; a call is the text of its JSON, in a message of its own."""
-    said: list[Row] = []
+    entries: list[Row] = []
     row: Row = {}
     for index, message in enumerate(messages):
-        kept = taken_back(message, NAME)
-        if kept.pop("beside", False) and index == 0:
+        extra = taken_back(message, NAME)
+        if extra.pop("beside", False) and index == 0:
             row["system"] = message["content"]
             continue
         content: object = message.get("content")
         if isinstance(content, list) and any(part.get("type") != "text" for part in cast("list[Row]", content)):
-            loss.dropped("parts of a message that are not text", index)
+            loss.add_dropped("parts of a message that are not text", index)
         text = text_of(message.get("content"))
         calls = cast("list[Row]", message.get("tool_calls") or [])
         if text or not calls:
-            said.append({"from": kept.pop("from", _SPEAKERS[message["role"]]), "value": text, **kept})
-        said += [{"from": "function_call", "value": _call_text(call)} for call in calls]
-    return {"conversations": said, **row}
+            entries.append({"from": extra.pop("from", _SPEAKERS[message["role"]]), "value": text, **extra})
+        entries += [{"from": "function_call", "value": _call_text(call)} for call in calls]
+    return {"conversations": entries, **row}
 
 
 def _call_text(call: Row) -> str:

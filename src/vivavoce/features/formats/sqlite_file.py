@@ -25,10 +25,10 @@ def tables_in(database: sqlite3.Connection) -> Tables:
 
 
 def _columns(database: sqlite3.Connection, table: str) -> frozenset[str]:
-    return frozenset(str(row[1]) for row in database.execute(f"PRAGMA table_info({quoted(table)})"))
+    return frozenset(str(row[1]) for row in database.execute(f"PRAGMA table_info({quote_name(table)})"))
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return the name of a table as a query has it."""
     return '"' + name.replace('"', '""') + '"'
 
@@ -38,10 +38,10 @@ def no_such_tables(rule: str, tables: Collection[str]) -> str:
     return f"{rule}; the tables here are {', '.join(tables) or 'none'}"
 
 
-def asked(path: Path, question: Callable[[sqlite3.Connection], str | None]) -> str | None:
+def find_problem(path: Path, question: Callable[[sqlite3.Connection], str | None]) -> str | None:
     """Return what a question says is wrong with a file, or why the file cannot be read; None if nothing is wrong."""
     try:
-        with closing(_opened(path)) as database:
+        with closing(_open(path)) as database:
             return question(database)
     except sqlite3.Error as error:
         return _unreadable(error)
@@ -50,13 +50,13 @@ def asked(path: Path, question: Callable[[sqlite3.Connection], str | None]) -> s
 def records_of(path: Path, read: Callable[[sqlite3.Connection], Iterator[Record]]) -> Iterator[Record | Problem]:
     """Yield the records of a database, and a `Problem` where it cannot be read."""
     try:
-        with closing(_opened(path)) as database:
+        with closing(_open(path)) as database:
             yield from read(database)
     except sqlite3.Error as error:
         yield Problem(_unreadable(error), path)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     database.text_factory = _text
     return database

@@ -15,15 +15,15 @@ _PASSAGES = ("page_content", "pageContent", "content", "text")
 def passages_in(value: Any) -> list[str]:
     """Return the texts of passages that were looked up, as a list of texts or of objects with a text."""
     fields = fields_in(value)
-    held: Any = fields.get("documents", fields.get("output", value))
-    found: list[str] = []
-    for one in cast("list[Any]", held) if isinstance(held, list) else []:
-        inner = fields_in(one)
+    documents: Any = fields.get("documents", fields.get("output", value))
+    texts: list[str] = []
+    for document in cast("list[Any]", documents) if isinstance(documents, list) else []:
+        inner = fields_in(document)
         inner = {**inner, **fields_in(inner.get("kwargs")), **fields_in(inner.get("document"))}
-        text = one if isinstance(one, str) else next((inner[key] for key in _PASSAGES if key in inner), None)
+        text = document if isinstance(document, str) else next((inner[key] for key in _PASSAGES if key in inner), None)
         if isinstance(text, str) and text:
-            found.append(text)
-    return found
+            texts.append(text)
+    return texts
 
 
 STEP = "step"
@@ -62,8 +62,8 @@ class Step:
     kind: Kind = "other"
     start: float | None = None
     end: float | None = None
-    given: list[Message] = field(default_factory=no_items)
-    made: list[Message] = field(default_factory=no_items)
+    inputs: list[Message] = field(default_factory=no_items)
+    outputs: list[Message] = field(default_factory=no_items)
     agent: str | None = None
     tools: list[str] | None = None
     handoff: tuple[str, str] | None = None
@@ -77,7 +77,7 @@ class Step:
     @property
     def has_messages(self) -> bool:
         """Whether any message went in or came out."""
-        return bool(self.given or self.made)
+        return bool(self.inputs or self.outputs)
 
 
 class StepTree:
@@ -100,13 +100,13 @@ class StepTree:
 
     def ids_above(self, steps: Iterable[Step]) -> set[str]:
         """Return the ids of all steps that any of these is below."""
-        found: set[str] = set()
+        ids: set[str] = set()
         for step in steps:
             above = self.parent(step)
-            while above is not None and above.id not in found:
-                found.add(above.id)
+            while above is not None and above.id not in ids:
+                ids.add(above.id)
                 above = self.parent(above)
-        return found
+        return ids
 
     def without_above(self, steps: Iterable[Step], is_wanted: Callable[[Step], bool]) -> list[Step]:
         """Return those of these steps that are below no step that is wanted."""
@@ -116,7 +116,7 @@ class StepTree:
             covered[step.id] = is_wanted(step) or (above is not None and covered[above.id])
         return [step for step in steps if (above := self.parent(step)) is None or not covered[above.id]]
 
-    def top_down(self, left: Callable[[Step], object] = lambda _: None) -> Iterator[Step]:
+    def top_down(self, after: Callable[[Step], object] = lambda _: None) -> Iterator[Step]:
         """Yield each step after the one that it is below; `left` is called after all that is below a step."""
         below: dict[str, list[Step]] = {}
         waiting: list[tuple[Step, bool]] = []
@@ -130,11 +130,11 @@ class StepTree:
         while waiting:
             step, is_done = waiting.pop()
             if is_done:
-                left(step)
+                after(step)
                 continue
             yield step
             waiting.append((step, True))
-            waiting += [(one, False) for one in reversed(below.get(step.id, ()))]
+            waiting += [(lower, False) for lower in reversed(below.get(step.id, ()))]
 
     def _first_in_circles(self) -> set[str]:
         cut: set[str] = set()
@@ -162,7 +162,7 @@ def hand_down(steps: Iterable[Step]) -> None:
         for step in {step.id: step for step in of_trace}.values():
             if step.kind == "retrieval":
                 passages += step.passages
-            elif step.kind == "model" and step.made and passages:
+            elif step.kind == "model" and step.outputs and passages:
                 step.passages, passages = list(dict.fromkeys(passages)), []
 
 

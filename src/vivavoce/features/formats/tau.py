@@ -14,8 +14,8 @@ from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.conversations.format import NO_MESSAGES, Format, Loss, Place, Record, Row, scan_records
 from vivavoce.conversations.shapes import (
     Message,
+    drop_empty,
     fields_in,
-    filled,
     number_in,
     objects_in,
     set_aside,
@@ -32,7 +32,9 @@ NAME = "tau"
 _LISTS = (("simulations",),)
 _FOLDER = "simulations"
 _ROLES = ("system", "user", "assistant", "tool")
-_READ = frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "timestamp", "id", "requestor", "raw_data"))
+_READ_KEYS = frozenset(
+    ("role", "content", "tool_calls", "tool_call_id", "name", "timestamp", "id", "requestor", "raw_data")
+)
 _SOLVED = 1 - 1e-6
 
 
@@ -61,8 +63,8 @@ def _records(path: Path) -> Iterator[Record | Problem]:
             yield record
             continue
         for file in sorted((path.parent / _FOLDER).glob("*.json")):
-            for one in scan_records(file):
-                yield Record(one.place, one.value, record.fields or {}) if isinstance(one, Record) else one
+            for part in scan_records(file):
+                yield Record(part.place, part.value, record.fields or {}) if isinstance(part, Record) else part
 
 
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
@@ -70,20 +72,20 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         fields = record.fields or {}
         loss.conversation = text_in(fields.get("task_id"))
         if not _is_old(fields) and not _is_simulation(fields):
-            loss.broken("no result of tau-bench: it needs a task_id with 'traj', 'messages' or 'ticks'")
+            loss.add_broken("no result of tau-bench: it needs a task_id with 'traj', 'messages' or 'ticks'")
             continue
         row = _old_row(fields, loss) if _is_old(fields) else _row(fields, record.beside, loss)
         if "messages" in row:
             yield record.place, row
         else:
-            loss.broken(NO_MESSAGES)
+            loss.add_broken(NO_MESSAGES)
 
 
 def _old_row(result: Row, loss: Loss) -> Row:
     info = fields_in(result.get("info"))
     task = fields_in(info.get("task"))
     checked = fields_in(fields_in(info.get("reward_info")).get("info"))
-    row = filled(
+    row = drop_empty(
         {
             "id": text_in(result.get("task_id")),
             "trial": _trial(result.get("trial")),
@@ -93,7 +95,7 @@ def _old_row(result: Row, loss: Loss) -> Row:
             "labels": _labels(result.get("reward"), without(checked, ())),
         }
     )
-    row["metadata"] = filled(
+    row["metadata"] = drop_empty(
         {
             "user": task.get("user_id"),
             "outputs": task.get("outputs"),
@@ -111,21 +113,23 @@ def _row(simulation: Row, beside: Any, loss: Loss) -> Row:
     task = _task_of(simulation.get("task_id"), beside, loss)
     reward = fields_in(simulation.get("reward_info"))
     messages = simulation.get("messages")
-    said = objects_in(messages) if isinstance(messages, list) else _of_ticks(objects_in(simulation.get("ticks")), loss)
+    entries = (
+        objects_in(messages) if isinstance(messages, list) else _of_ticks(objects_in(simulation.get("ticks")), loss)
+    )
     identity = text_in(simulation.get("task_id"))
     domain = text_in(world.get("domain_name"))
     more: Row = {}
-    row = filled(
+    row = drop_empty(
         {
             "id": f"{domain}/{identity}" if domain else identity,
             "trial": _trial(simulation.get("trial")),
-            "messages": _messages(said, loss, more),
+            "messages": _messages(entries, loss, more),
             "policy": text_in(simulation.get("policy")) or text_in(world.get("policy")),
             **_wishes(task),
             "labels": _labels(reward.get("reward"), fields_in(reward.get("reward_breakdown"))),
         }
     )
-    row["metadata"] = filled(
+    row["metadata"] = drop_empty(
         {
             "model": agent.get("llm"),
             "domain": domain,
@@ -143,18 +147,18 @@ def _task_of(identity: Any, beside: Any, loss: Loss) -> Row:
     tasks = objects_in(fields_in(beside).get("tasks"))
     task = next((task for task in tasks if task.get("id") == identity), None)
     if task is None:
-        loss.dropped("goal and policy: the file does not hold the task of the simulation")
+        loss.add_dropped("goal and policy: the file does not hold the task of the simulation")
     return task or {}
 
 
 def _wishes(task: Row) -> Row:
     """Return what the task says of the user and of the right end."""
     scenario, criteria = fields_in(task.get("user_scenario")), fields_in(task.get("evaluation_criteria"))
-    told = scenario.get("instructions")
-    instructions = fields_in(told)
+    task_text = scenario.get("instructions")
+    instructions = fields_in(task_text)
     known = text_in(instructions.get("known_info"))
     return {
-        "goal": text_in(told) or text_in(instructions.get("reason_for_call")),
+        "goal": text_in(task_text) or text_in(instructions.get("reason_for_call")),
         "instructions": text_in(instructions.get("task_instructions")),
         "facts": {"known": known} if known else None,
         "persona": text_in(scenario.get("persona")),
@@ -167,18 +171,20 @@ def _reference(actions: Any) -> list[Row] | None:
     """Return the calls of the agent that solve the task."""
     if not isinstance(actions, list):
         return None
-    named = ((text_in(one.get("name")) or text_in(one.get("action")), one) for one in objects_in(actions))
+    named_actions = (
+        (text_in(action.get("name")) or text_in(action.get("action")), action) for action in objects_in(actions)
+    )
     return [
-        tool_call(None, name, one.get("arguments", one.get("kwargs")))
-        for name, one in named
-        if name and one.get("requestor", "assistant") == "assistant"
+        tool_call(None, name, action.get("arguments", action.get("kwargs")))
+        for name, action in named_actions
+        if name and action.get("requestor", "assistant") == "assistant"
     ]
 
 
 def _labels(reward: Any, parts: Row) -> Row:
     """Return the reward, whether it is a success, and the numbers that it was made of."""
-    found = number_in(reward)
-    labels: Row = {} if found is None else {"reward": found, "success": found >= _SOLVED}
+    amount = number_in(reward)
+    labels: Row = {} if amount is None else {"reward": amount, "success": amount >= _SOLVED}
     numbers = {name.lower(): value for name, value in parts.items() if isinstance(value, bool | int | float)}
     return {**labels, **{name: value for name, value in numbers.items() if value == value}}
 
@@ -216,7 +222,7 @@ def _each(items: list[Row]) -> Iterator[Row]:
 def _message(item: Row, index: int, loss: Loss) -> Message | None:
     role, content = item.get("role"), item.get("content")
     if role not in _ROLES:
-        loss.dropped(f"a message of the role {role!r}"[:80], index)
+        loss.add_dropped(f"a message of the role {role!r}"[:80], index)
         return None
     message: Message = {"role": role, "content": content if isinstance(content, str) else None}
     if content is not None and not isinstance(content, str):
@@ -232,8 +238,8 @@ def _message(item: Row, index: int, loss: Loss) -> Message | None:
     if (time := time_in(item.get("timestamp"))) is not None:
         message["timestamp"] = time
     if item.get("raw_data") is not None:
-        loss.repeated("what a model's provider sent (raw_data)")
-    set_aside(message, NAME, {key: value for key, value in without(item, _READ).items() if value is not False})
+        loss.add_repeated("what a model's provider sent (raw_data)")
+    set_aside(message, NAME, {key: value for key, value in without(item, _READ_KEYS).items() if value is not False})
     return message
 
 
@@ -244,20 +250,20 @@ def _call(call: Row) -> Row:
 
 def _of_ticks(ticks: list[Row], loss: Loss) -> list[Row]:
     """Return the messages of a spoken conversation, whose ticks hold what both say at the same time."""
-    said: list[Row] = []
+    messages: list[Row] = []
     for tick in ticks:
         for speaker, role in (("agent", "assistant"), ("user", "user")):
             chunk, calls = fields_in(tick.get(f"{speaker}_chunk")), objects_in(tick.get(f"{speaker}_tool_calls"))
             words = text_in(chunk.get("content")) or ""
-            last = said[-1] if said else {}
+            last = messages[-1] if messages else {}
             if words and last.get("role") == role and not last.get("tool_calls") and not calls:
                 last["content"] += words
             elif words or calls:
                 time = chunk.get("timestamp") or tick.get("timestamp")
-                said.append({"role": role, "content": words or None, "tool_calls": calls, "timestamp": time})
-            said += objects_in(tick.get(f"{speaker}_tool_results"))
-    loss.guessed("where messages of a spoken conversation begin")
-    return said
+                messages.append({"role": role, "content": words or None, "tool_calls": calls, "timestamp": time})
+            messages += objects_in(tick.get(f"{speaker}_tool_results"))
+    loss.add_guess("where messages of a spoken conversation begin")
+    return messages
 
 
 def _trial(value: Any) -> int | None:

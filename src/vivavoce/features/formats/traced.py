@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.conversations.format import Loss, Member, Place, Row
-from vivavoce.conversations.grouping import Group, grouped
+from vivavoce.conversations.grouping import Group, group_members
 from vivavoce.conversations.shapes import (
     Message,
     fields_in,
@@ -42,8 +42,8 @@ class Line:
     end: float | None = None
     _prints: list[int] = field(default_factory=no_items)
     _seen: int = 0
-    _said: int | None = None
-    _asked: int | None = None
+    _last_words: int | None = None
+    _last_question: int | None = None
     _last_places: dict[int, int] = field(default_factory=dict[int, int])
     _after_users: dict[int, int] = field(default_factory=dict[int, int])
 
@@ -68,7 +68,7 @@ class Line:
         self._forget()
 
     def _forget(self) -> None:
-        self._seen, self._said, self._asked = 0, None, None
+        self._seen, self._last_words, self._last_question = 0, None, None
         self._last_places, self._after_users = {}, {}
 
     def _look(self) -> None:
@@ -76,44 +76,44 @@ class Line:
         for at in range(self._seen, len(self.messages)):
             message = self.messages[at]
             if _has_words(message):
-                self._said = at
+                self._last_words = at
             if message["role"] == "user":
-                if self._asked is not None:
-                    self._after_users[self.prints[self._asked]] = at
-                self._asked = at
+                if self._last_question is not None:
+                    self._after_users[self.prints[self._last_question]] = at
+                self._last_question = at
             self._last_places[self.prints[at]] = at
         self._seen = len(self.messages)
 
-    def known(self, given: Line) -> int | None:
+    def count_known(self, call: Line) -> int | None:
         """Return how many of the messages that went into a call lead up to the end of this line, None if none do."""
         if not self.messages:
             return None
         self._look()
-        given._look()
+        call._look()
         ends = [self.prints[-1]]
-        if self._said is not None and self.messages[self._said]["role"] == "assistant":
-            ends.append(self.prints[self._said])  # histories without calls and results are given as well
+        if self._last_words is not None and self.messages[self._last_words]["role"] == "assistant":
+            ends.append(self.prints[self._last_words])  # histories without calls and results are given as well
         for end in ends:
-            if (at := given._last_places.get(end)) is not None:
+            if (at := call._last_places.get(end)) is not None:
                 return at + 1
         # An answer may be given in other words than it was made: thoughts, for one, are left out of a history. Then
         # the user's last words tell, when others follow them.
-        return None if self._asked is None else given._after_users.get(self.prints[self._asked])
+        return None if self._last_question is None else call._after_users.get(self.prints[self._last_question])
 
     def ties(self) -> set[int]:
-        """Return the prints of which a call was given at least one if its messages lead up to this line."""
+        """Return prints; a call whose messages lead up to this line was given at least one of them."""
         if not self.messages:
             return set()
         self._look()
-        return {self.prints[at] for at in (0, self._said or 0, self._asked or 0, len(self.messages) - 1)}
+        return {self.prints[at] for at in (0, self._last_words or 0, self._last_question or 0, len(self.messages) - 1)}
 
-    def begins_with(self, given: Line) -> bool:
+    def begins_with(self, call: Line) -> bool:
         """Return whether this line begins with the messages of a call, and the user said nothing after them."""
         self._look()
-        length = len(given.messages)
-        if self._asked is not None and self._asked >= length:
+        length = len(call.messages)
+        if self._last_question is not None and self._last_question >= length:
             return False
-        return self.prints[:length] == given.prints
+        return self.prints[:length] == call.prints
 
 
 MAX_LINES = 500
@@ -131,12 +131,12 @@ class Lines:
 
     def near(self, call: Line, step: Step) -> Iterator[tuple[Line, bool]]:
         """Yield the lines that a call may continue with, the one that ended last first, and whether a tie says so."""
-        tied = self._tied(call)
+        tied = self._find_tied(call)
         places = set(tied)
         of_any = step.continues or (step.agent is not None and call.system is not None)
         if of_any or (call.messages and call.messages[0]["role"] == "tool"):
             places |= self._latest.keys()
-        for place in sorted(sorted(places), key=lambda one: self.every[one].end or 0, reverse=True):
+        for place in sorted(sorted(places), key=lambda index: self.every[index].end or 0, reverse=True):
             yield self.every[place], place in tied
 
     def keep(self, line: Line) -> None:
@@ -148,17 +148,17 @@ class Lines:
         for tie in line.ties():
             _renew(self._by_tie.setdefault(tie, {}), place)
 
-    def _tied(self, call: Line) -> set[int]:
+    def _find_tied(self, call: Line) -> set[int]:
         """Return the lines that share a message with a call; those that share the last messages come first."""
-        found: set[int] = set()
+        lines: set[int] = set()
         left = MAX_LINES
         for tie in dict.fromkeys(reversed(call.prints)):
             places = self._by_tie.get(tie, {})
-            found.update(places)
+            lines.update(places)
             left -= len(places)
             if left <= 0:
                 break
-        return found
+        return lines
 
 
 def _renew(places: dict[int, None], place: int) -> None:
@@ -177,7 +177,7 @@ class Assembled:
     beside: list[list[Message]]
 
 
-def assembled(steps: Sequence[Step], loss: Loss) -> Assembled:
+def assemble(steps: Sequence[Step], loss: Loss) -> Assembled:
     """Return the conversation of steps that are sorted by their times."""
     whole, beside = Line(), list[list[Message]]()
     traces: dict[str, list[Step]] = {}
@@ -193,7 +193,7 @@ def assembled(steps: Sequence[Step], loss: Loss) -> Assembled:
         beside += [line.messages for line in others]
         _append(whole, main, loss)
     if beside:
-        loss.aside("model calls beside the conversation", count=len(beside))
+        loss.aside("model calls outside the conversation", count=len(beside))
     messages = [*([{"role": "system", "content": whole.system}] if whole.system else []), *whole.messages]
     if len({step.agent for step in steps} - {None}) > 1 or any(step.handoff for step in steps):
         name_agents(messages, steps)
@@ -202,9 +202,9 @@ def assembled(steps: Sequence[Step], loss: Loss) -> Assembled:
 
 def _append(whole: Line, main: Line, loss: Loss) -> None:
     """Continue the conversation of the traces before."""
-    known = whole.known(main.first_call()) or 0
+    known = whole.count_known(main.first_call()) or 0
     if known:
-        loss.repeated("messages of the history", known)
+        loss.add_repeated("messages of the history", known)
     if not whole.messages:
         whole.system = main.system
     elif main.system != whole.system and main.system is not None:
@@ -215,14 +215,14 @@ def _append(whole: Line, main: Line, loss: Loss) -> None:
 def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
     lines = Lines()
     for step in _calls(steps, loss):
-        system, given = _without_system(step)
-        _stamp(step, given)
-        call = Line(given, system, step.agent, len(given))
-        made = step.made[len(given) :] if _repeats(step.made, call) else step.made
-        line = _gone_on(lines, call, made, step, loss)
+        system, inputs = _without_system(step)
+        _stamp(step, inputs)
+        call = Line(inputs, system, step.agent, len(inputs))
+        outputs = step.outputs[len(inputs) :] if _repeats(step.outputs, call) else step.outputs
+        line = _gone_on(lines, call, outputs, step, loss)
         if line is None:
             line = call
-            line.messages += made
+            line.messages += outputs
         lines.keep(line)
         if system is not None and line.system is not None and system != line.system:
             loss.aside("another system prompt, later on")
@@ -230,27 +230,27 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
     return lines.every
 
 
-def _gone_on(lines: Lines, call: Line, made: list[Message], step: Step, loss: Loss) -> Line | None:
+def _gone_on(lines: Lines, call: Line, outputs: list[Message], step: Step, loss: Loss) -> Line | None:
     """Return the line that a call continues, with what the call adds; None if it begins a new one."""
-    given = call.messages
+    inputs = call.messages
     for line, is_tied in lines.near(call, step):
-        if is_tied and (known := line.known(call)) is not None:
-            loss.repeated("messages of the history", known)
-            line.messages += [*given[known:], *made]
+        if is_tied and (known := line.count_known(call)) is not None:
+            loss.add_repeated("messages of the history", known)
+            line.messages += [*inputs[known:], *outputs]
             return line
         if is_tied and (line.agent, line.system) == (call.agent, call.system) and line.begins_with(call):
-            _again(line, len(given), made, loss)
+            _again(line, len(inputs), outputs, loss)
             return line
-        if _goes_on(line, step, given, call.system):
-            line.messages += [*given, *made]
+        if _continues(line, step, inputs, call.system):
+            line.messages += [*inputs, *outputs]
             return line
     return None
 
 
-def _repeats(made: Sequence[Message], given: Line) -> bool:
+def _repeats(outputs: Sequence[Message], call: Line) -> bool:
     """Return whether what came out begins with all that went in."""
-    length = len(given.messages)
-    return 0 < length < len(made) and [print_of(one) for one in made[:length]] == given.prints
+    length = len(call.messages)
+    return 0 < length < len(outputs) and [print_of(message) for message in outputs[:length]] == call.prints
 
 
 def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:
@@ -262,35 +262,35 @@ def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:
         above = tree.ids_above(models)
         calls = [step for step in models if step.id not in above]
     else:
-        calls = tree.without_above(talking, lambda one: one.has_messages)
+        calls = tree.without_above(talking, lambda step: step.has_messages)
     if len(talking) > len(calls):
-        loss.repeated("messages of an agent that its model calls have", len(talking) - len(calls))
+        loss.add_repeated("messages of an agent that its model calls have", len(talking) - len(calls))
     return calls
 
 
 def _without_system(step: Step) -> tuple[str | None, list[Message]]:
-    first = next((at for at, one in enumerate(step.given) if one["role"] not in ("system", "developer")), None)
-    told, given = step.given[:first], [] if first is None else step.given[first:]
-    told = [text_of(one.get("content")) for one in told]
-    texts = [text for text in (step.system, *told) if text]
-    return "\n\n".join(dict.fromkeys(texts)) or None, given
+    first = next((at for at, message in enumerate(step.inputs) if message["role"] not in ("system", "developer")), None)
+    instructions, inputs = step.inputs[:first], [] if first is None else step.inputs[first:]
+    instructions = [text_of(message.get("content")) for message in instructions]
+    texts = [text for text in (step.system, *instructions) if text]
+    return "\n\n".join(dict.fromkeys(texts)) or None, inputs
 
 
 MAX_COPIES = 10
 """Messages of one model call that are each given the passages that were looked up for it."""
 
 
-def _stamp(step: Step, given: list[Message]) -> None:
+def _stamp(step: Step, inputs: list[Message]) -> None:
     """Say when what is new was said, and of what the model made, by which step."""
-    came, went = iso(step.start), iso(step.end or step.start)
-    for message in reversed(given):
+    start, went = iso(step.start), iso(step.end or step.start)
+    for message in reversed(inputs):
         if message["role"] != "user":
             break
-        if came is not None:
-            message.setdefault("timestamp", came)
+        if start is not None:
+            message.setdefault("timestamp", start)
     agent = {} if step.agent is None else {"agent": step.agent}
     left = MAX_COPIES
-    for message in step.made:
+    for message in step.outputs:
         if went is not None:
             message.setdefault("timestamp", went)
         if step.passages and message["role"] == "assistant" and (left := left - 1) >= 0:
@@ -298,23 +298,23 @@ def _stamp(step: Step, given: list[Message]) -> None:
         set_aside(message, STEP, {"trace": step.trace, "id": step.id, **agent, **step.about})
 
 
-def _again(line: Line, known: int, made: list[Message], loss: Loss) -> None:
+def _again(line: Line, known: int, outputs: list[Message], loss: Loss) -> None:
     """A call with the same history: the same again, or another answer in the place of the first."""
-    loss.repeated("messages of the history", known)
-    again = [print_of(message) for message in made]
+    loss.add_repeated("messages of the history", known)
+    again = [print_of(message) for message in outputs]
     if line.prints[known : known + len(again)] == again:
-        loss.repeated("answers", len(again))
+        loss.add_repeated("answers", len(again))
         return
-    if made:
+    if outputs:
         if len(line.messages) > known:
-            loss.dropped("answers that were made once more", len(line.messages) - known)
+            loss.add_dropped("answers that were made once more", len(line.messages) - known)
         line.cut(known)
-        line.messages += made
+        line.messages += outputs
 
 
-def _goes_on(line: Line, step: Step, given: list[Message], system: str | None) -> bool:
+def _continues(line: Line, step: Step, inputs: list[Message], system: str | None) -> bool:
     """Return whether a call without a history continues a line."""
-    if given and given[0]["role"] == "tool":
+    if inputs and inputs[0]["role"] == "tool":
         return bool(line.messages) and bool(line.messages[-1].get("tool_calls"))
     if line.end is not None and step.start is not None and step.start < line.end:
         return False
@@ -326,12 +326,12 @@ def _main(lines: list[Line], steps: Sequence[Step]) -> Line | None:
     """Return the line that answers the user: with the answer of the whole trace, or else with most said by users."""
     if len(lines) < 2:
         return next(iter(lines), None)
-    outer = StepTree(steps).without_above((step for step in steps if step.made), lambda one: bool(one.made))
-    answers = {print_of(step.made[-1]) for step in outer if step.kind != "model"}
+    outer = StepTree(steps).without_above((step for step in steps if step.outputs), lambda step: bool(step.outputs))
+    answers = {print_of(step.outputs[-1]) for step in outer if step.kind != "model"}
 
     def weight(line: Line) -> tuple[bool, int, int, float]:
-        asked = sum(message["role"] == "user" for message in line.messages)
-        return bool(answers.intersection(line.prints)), asked, len(line.messages), line.end or 0
+        questions = sum(message["role"] == "user" for message in line.messages)
+        return bool(answers.intersection(line.prints)), questions, len(line.messages), line.end or 0
 
     return max(lines, key=weight, default=None)
 
@@ -345,33 +345,33 @@ def _answer_calls(line: Line, steps: Sequence[Step], loss: Loss) -> None:
         _put_in_calls(line, runs, loss)
         return
     messages: list[Message] = []
-    given = line.first_given
+    first_given = line.first_given
     waiting = _Runs(runs)
     for at, message in enumerate(line.messages):
         messages.append(message)
         calls = cast("list[dict[str, Any]]", message.get("tool_calls") or ())
-        answered = _results_after(line.messages, at) if calls and message["role"] != "tool" else {}
+        results = _results_after(line.messages, at) if calls and message["role"] != "tool" else {}
         for call in calls:
-            if (result := answered.get(call.get("id"))) is not None:
+            if (result := results.get(call.get("id"))) is not None:
                 run = waiting.of(call)
                 state_outcome(result, failed_if(run is not None and run.about.get("error")))
                 continue
             if (run := waiting.of(call)) is not None:
                 waiting.remove(run)
                 messages.append(_result(call.get("id"), run))
-                line.first_given += at < given
+                line.first_given += at < first_given
     line.put(messages)
 
 
 def _results_after(messages: list[Message], at: int) -> dict[Any, Message]:
     """Return the results that directly follow a message, by the ids of their calls."""
-    found: dict[Any, Message] = {}
+    results: dict[Any, Message] = {}
     for after in range(at + 1, len(messages)):
         message = messages[after]
         if message["role"] != "tool":
             break
-        found[message.get("tool_call_id")] = message
-    return found
+        results[message.get("tool_call_id")] = message
+    return results
 
 
 class _Runs:
@@ -387,8 +387,8 @@ class _Runs:
 
     def of(self, call: dict[str, Any]) -> Step | None:
         """Return the first run of a call."""
-        found = self._first(_id_key(call)) if call.get("id") else None
-        return found or self._first(call_key(call))
+        run = self._first(_id_key(call)) if call.get("id") else None
+        return run or self._first(call_key(call))
 
     def remove(self, run: Step) -> None:
         """Leave a run out from now on."""
@@ -411,7 +411,7 @@ def _put_in_calls(line: Line, runs: list[Step], loss: Loss) -> None:
     at = len(line.messages) if last is None else last
     put_in: list[Message] = []
     for number, run in enumerate(runs):
-        loss.guessed("where in the conversation a tool was called", at + 2 * number)
+        loss.add_guess("where in the conversation a tool was called", at + 2 * number)
         assert run.call is not None
         call = run.call if run.call.get("id") else {"id": f"run_{run.id}", **run.call}
         put_in += [{"role": "assistant", "content": None, "tool_calls": [call]}, _result(call["id"], run)]
@@ -446,7 +446,7 @@ def conversations(
     members: Iterable[Member], steps_of: StepsOf, beside: RowOf, loss: Loss
 ) -> Iterator[tuple[Place, Row]]:
     """Yield a row for each conversation of traces."""
-    for group in grouped(members, loss):
+    for group in group_members(members, loss):
         first = min(member.place for member in group.members)
         loss.line, loss.conversation = first.line, group.id
         row = _row(group, steps_of(group.members, loss), beside, loss)
@@ -456,19 +456,24 @@ def conversations(
 
 
 def _row(group: Group, steps: list[Step], beside: RowOf, loss: Loss) -> Row | None:
-    made = assembled(steps, loss)
-    if not made.messages:
+    assembled_steps = assemble(steps, loss)
+    if not assembled_steps.messages:
         if any(step.kind in ("model", "agent", "tool") for step in steps):
-            loss.broken(NO_WORDS)
+            loss.add_broken(NO_WORDS)
         else:
-            loss.dropped("a trace without a model call")
+            loss.add_dropped("a trace without a model call")
         return None
-    _complete_ids(made.messages, loss)
+    _complete_ids(assembled_steps.messages, loss)
     known = beside(group.members, loss)
     metadata = {**_about(steps), **cast("Row", known.pop("metadata", {}))}
-    if made.beside:
-        metadata["beside"] = made.beside
-    return {"id": group.id, "messages": made.messages, **known, **({"metadata": metadata} if metadata else {})}
+    if assembled_steps.beside:
+        metadata["beside"] = assembled_steps.beside
+    return {
+        "id": group.id,
+        "messages": assembled_steps.messages,
+        **known,
+        **({"metadata": metadata} if metadata else {}),
+    }
 
 
 def _about(steps: list[Step]) -> Row:
@@ -480,7 +485,7 @@ def _about(steps: list[Step]) -> Row:
             for name, count in fields_in(step.about.get("usage")).items():
                 usage[name] = usage.get(name, 0) + count
             cost += step.about.get("cost") or 0
-    found: Row = {
+    details: Row = {
         "started": iso(min((step.start for step in steps if step.start is not None), default=None)),
         "ended": iso(max((step.end for step in steps if step.end is not None), default=None)),
         "models": list(dict.fromkeys(step.about["model"] for step in steps if step.about.get("model"))),
@@ -488,7 +493,7 @@ def _about(steps: list[Step]) -> Row:
         "cost": cost,
         "traces": list(dict.fromkeys(step.trace for step in steps)),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in details.items() if value}
 
 
 def _complete_ids(messages: list[Message], loss: Loss) -> None:
@@ -498,7 +503,7 @@ def _complete_ids(messages: list[Message], loss: Loss) -> None:
         for number, call in enumerate(cast("list[dict[str, Any]]", message.get("tool_calls") or ())):
             if call.get("id") is None:
                 call["id"] = f"call_{index}_{number}"
-                loss.guessed("id of a tool call", index)
+                loss.add_guess("id of a tool call", index)
                 waiting.append(call["id"])
         if message["role"] == "tool" and message.get("tool_call_id") is None and waiting:
             message["tool_call_id"] = waiting.popleft()
@@ -513,9 +518,9 @@ KeyOf = Callable[[Row], Hashable | None]
 class Repeats:
     """What is kept already; the same again is left out, and counted."""
 
-    def __init__(self, key_of: KeyOf, kept: Iterable[Row]) -> None:
+    def __init__(self, key_of: KeyOf, rows: Iterable[Row]) -> None:
         self._key_of = key_of
-        self._kept = {key_of(one) for one in kept} - {None}
+        self._row_keys = {key_of(row) for row in rows} - {None}
         self._count = 0
 
     def rest_of(self, value: Any) -> Any:
@@ -523,10 +528,10 @@ class Repeats:
         if isinstance(value, dict):
             fields = cast("Row", value)
             if (key := self._key_of(fields)) is not None:
-                if key in self._kept:
+                if key in self._row_keys:
                     self._count += 1
                     return None
-                self._kept.add(key)
+                self._row_keys.add(key)
             return {name: rest for name, inner in fields.items() if (rest := self.rest_of(inner)) is not None}
         if isinstance(value, list):
             return [rest for inner in cast("list[Any]", value) if (rest := self.rest_of(inner)) is not None]
@@ -535,7 +540,7 @@ class Repeats:
     def tell(self, loss: Loss, events: int) -> None:
         """Tell the report what was left out, and that the rest of the events is kept aside."""
         if self._count:
-            loss.repeated("messages, calls and scores that stand in events again", self._count)
+            loss.add_repeated("messages, calls and scores that events repeat", self._count)
         if events:
             loss.aside("events", count=events)
 
@@ -543,35 +548,35 @@ class Repeats:
 def name_agents(messages: Sequence[Message], steps: Sequence[Step]) -> None:
     """Say which agent speaks, with which tools, and when it hands over, where the steps tell of several agents."""
     by_place = {(step.trace, step.id): step for step in steps}
-    made: list[tuple[Message, Step]] = []
+    outputs: list[tuple[Message, Step]] = []
     for message in messages:
-        told = taken_back(message, STEP)
-        step = by_place.get((str(told.get("trace")), str(told.get("id"))))
+        origin = taken_back(message, STEP)
+        step = by_place.get((str(origin.get("trace")), str(origin.get("id"))))
         if message["role"] == "assistant" and step is not None and step.agent is not None:
-            made.append((message, step))
+            outputs.append((message, step))
     over = [step for step in steps if step.handoff is not None]
-    if len({step.agent for _, step in made}) < 2 and not over:
+    if len({step.agent for _, step in outputs}) < 2 and not over:
         return
-    for message, step in made:
+    for message, step in outputs:
         message.setdefault("name", step.agent)
         if step.tools is not None:
             message.setdefault("agent_tools", step.tools)
-    said = _Said(made)
+    agent_messages = _AgentMessages(outputs)
     for handing in over:
         assert handing.handoff is not None
         sender, receiver = handing.handoff
-        last = said.last_before(handing, sender)
+        last = agent_messages.last_before(handing, sender)
         if last is not None:
             last["handoff_to"] = receiver
 
 
-class _Said:
+class _AgentMessages:
     """What each agent said in each trace, by time: who hands over is found without looking at all messages."""
 
-    def __init__(self, made: Sequence[tuple[Message, Step]]) -> None:
-        self._messages = [message for message, _ in made]
+    def __init__(self, outputs: Sequence[tuple[Message, Step]]) -> None:
+        self._messages = [message for message, _ in outputs]
         self._places: dict[tuple[str, str | None], list[tuple[float, int]]] = {}
-        for place, (_, step) in enumerate(made):
+        for place, (_, step) in enumerate(outputs):
             when = -math.inf if step.start is None else step.start
             self._places.setdefault((step.trace, step.agent), []).append((when, place))
         for places in self._places.values():

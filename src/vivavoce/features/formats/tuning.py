@@ -45,7 +45,7 @@ def decided_by(rows: Iterable[Row], label: str, good_from: float | None, loss: L
         try:
             ratings = ratings_at(row.get("labels"), label)
         except ValueError as error:
-            loss.broken(str(error))
+            loss.add_broken(str(error))
             continue
         yield {**row, "labels": {"passed": None if ratings is None else ratings.good(good_from)}}
 
@@ -58,22 +58,22 @@ def good(rows: Iterable[Row], loss: Loss) -> Iterator[tuple[Row, list[Message]]]
     """Yield the conversations that are labelled good, each up to the last message of the assistant."""
     for row in rows:
         loss.at(row)
-        found = verdict(row)
-        if found is None:
-            loss.dropped(f"conversation that no label calls good: {_UNDECIDED}")
-        elif not found:
-            loss.dropped("conversation that is labelled as failed")
+        is_good = verdict(row)
+        if is_good is None:
+            loss.add_dropped(f"conversation that no label calls good: {_UNDECIDED}")
+        elif not is_good:
+            loss.add_dropped("conversation that is labelled as failed")
         elif (messages := _until_reply(cast("list[Message]", row.get("messages") or []), loss)) is not None:
             yield row, messages
 
 
 def _until_reply(messages: list[Message], loss: Loss) -> list[Message] | None:
-    last = max((at for at, one in enumerate(messages) if _is_reply(one)), default=None)
+    last = max((at for at, message in enumerate(messages) if _is_reply(message)), default=None)
     if last is None:
-        loss.dropped("conversation without a reply")
+        loss.add_dropped("conversation without a reply")
         return None
     if last + 1 < len(messages):
-        loss.dropped("messages after the last reply", count=len(messages) - last - 1)
+        loss.add_dropped("messages after the last reply", count=len(messages) - last - 1)
     return messages[: last + 1]
 
 
@@ -100,20 +100,20 @@ def pairs(rows: Iterable[Row], loss: Loss) -> Iterator[Pair]:
     began: dict[str, tuple[list[Row], list[Row]]] = {}
     for row in rows:
         loss.at(row)
-        found = verdict(row)
+        is_good = verdict(row)
         messages = cast("list[Message]", row.get("messages") or [])
-        if found is None:
-            loss.dropped(f"conversation that no label calls good or bad: {_UNDECIDED}")
+        if is_good is None:
+            loss.add_dropped(f"conversation that no label calls good or bad: {_UNDECIDED}")
         elif (opening := _opening(messages)) is None:
-            loss.dropped("conversation without a reply")
+            loss.add_dropped("conversation without a reply")
         else:
-            began.setdefault(opening, ([], []))[0 if found else 1].append(row)
+            began.setdefault(opening, ([], []))[0 if is_good else 1].append(row)
     loss.line = 0
     for better, worse in began.values():
         if not better or not worse:
             loss.conversation = None
             what = "good conversation" if better else "bad conversation"
-            loss.dropped(f"{what} without another that began alike", count=len(better) + len(worse))
+            loss.add_dropped(f"{what} without another that began alike", count=len(better) + len(worse))
         for row in better:
             for other in worse:
                 yield from _pair(row, other, loss)
@@ -123,7 +123,7 @@ def _opening(messages: Sequence[Message]) -> str | None:
     """Return what is said before the first reply, as something to compare; None without a user or a reply."""
     for at, message in enumerate(messages):
         if message.get("role") == "assistant" and at and messages[at - 1].get("role") == "user":
-            return repr([_comparable(one) for one in messages[:at]])
+            return repr([_comparable(message) for message in messages[:at]])
     return None
 
 
@@ -132,11 +132,11 @@ def _pair(better: Row, worse: Row, loss: Loss) -> Iterator[Pair]:
     at = 0
     while at < min(len(ours), len(theirs)) and _comparable(ours[at]) == _comparable(theirs[at]):
         at += 1
-    start = max((index + 1 for index, one in enumerate(ours[:at]) if one.get("role") == "user"), default=0)
+    start = max((index + 1 for index, message in enumerate(ours[:at]) if message.get("role") == "user"), default=0)
     preferred, other = _turn(ours, start), _turn(theirs, start)
     if not start or not preferred or not other or preferred == other:
         loss.conversation = str(better.get("id"))
-        loss.dropped("pair that differs in nothing that the assistant said")
+        loss.add_dropped("pair that differs in nothing that the assistant said")
         return
     yield Pair(better, ours[:start], preferred, other)
 
@@ -167,9 +167,9 @@ def tools_of(row: Row) -> dict[str, list[Row]]:
     """Return the descriptions of tools that are kept with a conversation, as they stand next to messages."""
     metadata: object = row.get("metadata")
     tools: object = cast("Row", metadata).get("tools") if isinstance(metadata, dict) else None
-    listed = cast("list[Any]", tools) if isinstance(tools, list) else []
-    found = [cast("Row", one) for one in listed if isinstance(one, dict)]
-    return {"tools": found} if found else {}
+    entries = cast("list[Any]", tools) if isinstance(tools, list) else []
+    descriptions = [cast("Row", entry) for entry in entries if isinstance(entry, dict)]
+    return {"tools": descriptions} if descriptions else {}
 
 
 def _write_openai(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
@@ -197,15 +197,17 @@ OPENAI_PREFERENCE = Format("openai-preference", "OpenAI preference optimization"
 
 def _write_anthropic(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
     for _, messages in good(rows, loss):
-        told = [text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")]
-        said = list(_texts(messages, loss))
-        while said and said[0]["role"] == "assistant":
-            loss.dropped("words of the assistant before the user's first")
-            said.pop(0)
-        if len(said) < 2:
-            loss.dropped("conversation without a question and an answer in words")
+        instructions = [
+            text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")
+        ]
+        texts = list(_texts(messages, loss))
+        while texts and texts[0]["role"] == "assistant":
+            loss.add_dropped("words of the assistant before the user's first")
+            texts.pop(0)
+        if len(texts) < 2:
+            loss.add_dropped("conversation without a question and an answer in words")
             continue
-        yield {**({"system": "\n\n".join(told)} if told else {}), "messages": said}
+        yield {**({"system": "\n\n".join(instructions)} if instructions else {}), "messages": texts}
 
 
 def _texts(messages: list[Message], loss: Loss) -> Iterator[Row]:
@@ -214,7 +216,7 @@ def _texts(messages: list[Message], loss: Loss) -> Iterator[Row]:
     for index, message in enumerate(messages):
         role = message["role"]
         if role == "tool" or message.get("tool_calls"):
-            loss.dropped("tool call" if role != "tool" else "result of a tool", index)
+            loss.add_dropped("tool call" if role != "tool" else "result of a tool", index)
         text = text_of(message.get("content"))
         if role not in ("user", "assistant") or not text.strip():
             continue
@@ -241,8 +243,11 @@ def _write_gemini(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
 
 def _write_gemini_pairs(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
     for pair in pairs(rows, loss):
-        if any(one.get("tool_calls") or one["role"] == "tool" for one in (*pair.before, *pair.preferred, *pair.other)):
-            loss.dropped("pair with tool calls")
+        if any(
+            message.get("tool_calls") or message["role"] == "tool"
+            for message in (*pair.before, *pair.preferred, *pair.other)
+        ):
+            loss.add_dropped("pair with tool calls")
             continue
         yield {
             **_instruction(pair.before, "system_instruction"),
@@ -252,10 +257,12 @@ def _write_gemini_pairs(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
 
 
 def _instruction(messages: list[Message], key: str, role: str | None = None) -> Row:
-    told = [text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")]
-    if not told:
+    instructions = [
+        text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")
+    ]
+    if not instructions:
         return {}
-    return {key: {**({"role": role} if role else {}), "parts": [{"text": "\n\n".join(told)}]}}
+    return {key: {**({"role": role} if role else {}), "parts": [{"text": "\n\n".join(instructions)}]}}
 
 
 def _contents(messages: list[Message], loss: Loss) -> list[Row]:
@@ -279,7 +286,7 @@ def _contents(messages: list[Message], loss: Loss) -> list[Row]:
 def _parts(message: Message, names: dict[str, str], index: int, loss: Loss) -> Iterator[Row]:
     content: object = message.get("content")
     if isinstance(content, list) and any(part.get("type") != "text" for part in cast("list[Row]", content)):
-        loss.dropped("parts of a message that are not text", index)
+        loss.add_dropped("parts of a message that are not text", index)
     text = text_of(content)
     if message["role"] == "tool":
         name = str(message.get("name") or names.get(str(message.get("tool_call_id")), "tool"))

@@ -24,7 +24,7 @@ from vivavoce.conversations.shapes import (
     arguments_of,
     difference,
     name_of,
-    restored,
+    restore,
     set_aside,
     state_outcome,
     taken_back,
@@ -41,13 +41,13 @@ def _parts(item: Any) -> list[Row] | None:
     """Return the parts of a message, None if it is not one."""
     if not isinstance(item, Mapping):
         return None
-    held = cast("Row", item)
-    parts = held.get("parts")
-    if held.get("role") not in _ROLES or not isinstance(parts, list):
+    fields = cast("Row", item)
+    parts = fields.get("parts")
+    if fields.get("role") not in _ROLES or not isinstance(parts, list):
         return None
-    listed = cast("list[Any]", parts)
-    if all(isinstance(part, dict) and isinstance(cast("Row", part).get("type"), str) for part in listed):
-        return cast("list[Row]", listed)
+    entries = cast("list[Any]", parts)
+    if all(isinstance(part, dict) and isinstance(cast("Row", part).get("type"), str) for part in entries):
+        return cast("list[Row]", entries)
     return None
 
 
@@ -85,12 +85,16 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
         parts = _parts(item)
         if parts is None:
             raise Unreadable(f"message {index}: needs a role, system, user or assistant, and parts that have a type")
-        held = cast("Row", item)
-        read = _answer(parts, index, loss) if held["role"] == "assistant" else [_said(held["role"], parts, index, loss)]
-        kept = {key: value for key, value in held.items() if key not in ("role", "parts")}
-        if held.get("metadata"):
+        fields = cast("Row", item)
+        read = (
+            _answer(parts, index, loss)
+            if fields["role"] == "assistant"
+            else [_user_message(fields["role"], parts, index, loss)]
+        )
+        extra = {key: value for key, value in fields.items() if key not in ("role", "parts")}
+        if fields.get("metadata"):
             loss.aside("metadata", index)
-        set_aside(read[0], NAME, {**({"fields": kept} if kept else {}), "begins": True})
+        set_aside(read[0], NAME, {**({"fields": extra} if extra else {}), "begins": True})
         messages += read
     return messages
 
@@ -122,8 +126,8 @@ def _messages(step: _Step) -> list[Message]:
             text = tool.result if isinstance(tool.result, str) else json.dumps(tool.result, ensure_ascii=False)
             results.append({"role": "tool", "content": text, "tool_call_id": tool.call.get("id")})
             state_outcome(results[-1], tool.outcome)
-    written = _step_parts(message, results, {})
-    if written != step.parts:
+    parts_of_ours = _step_parts(message, results, {})
+    if parts_of_ours != step.parts:
         set_aside(message, NAME, {"parts": _layout(step, message, results)})
     return [message, *results]
 
@@ -136,8 +140,8 @@ def _layout(step: _Step, message: Message, results: list[Message]) -> list[Row]:
         if _tool(part) is not None:
             tool = next(calls)
             as_json = tool.is_answered and not isinstance(tool.result, str)
-            written = _tool_part(tool.call, _result_of(tool.call, results), as_json=as_json)
-            layout.append({"call": difference(written, part), **({"json": True} if as_json else {})})
+            part_of_ours = _tool_part(tool.call, _result_of(tool.call, results), as_json=as_json)
+            layout.append({"call": difference(part_of_ours, part), **({"json": True} if as_json else {})})
         elif part["type"] == "text" and len(step.texts) == 1 and part.get("text") == message["content"]:
             layout.append({"text": difference({"type": "text", "text": message["content"]}, part)})
         else:
@@ -148,29 +152,29 @@ def _layout(step: _Step, message: Message, results: list[Message]) -> list[Row]:
 def _tool(part: Row) -> _Tool | None:
     """Return the call that a part shows, None if it shows none."""
     type_ = cast("str", part["type"])
-    if type_ == "tool-invocation" and isinstance(held := part.get("toolInvocation"), dict):
-        old = cast("Row", held)
+    if type_ == "tool-invocation" and isinstance(invocation := part.get("toolInvocation"), dict):
+        old = cast("Row", invocation)
         call = tool_call(_text(old.get("toolCallId")), str(old.get("toolName")), old.get("args"))
         return _Tool(call, old.get("result"), old.get("state") == "result")
     if type_ != "dynamic-tool" and not type_.startswith("tool-"):
         return None
     name = str(part.get("toolName")) if type_ == "dynamic-tool" else type_.removeprefix("tool-")
-    given = part.get("input") if part.get("input") is not None else part.get("rawInput")
-    call = tool_call(_text(part.get("toolCallId")), name, given)
+    inputs = part.get("input") if part.get("input") is not None else part.get("rawInput")
+    call = tool_call(_text(part.get("toolCallId")), name, inputs)
     match part.get("state"):
         case "output-available":
             return _Tool(call, part.get("output"), is_answered=True)
         case "output-error":
             return _Tool(call, str(part.get("errorText")), is_answered=True, outcome="failed")
         case "output-denied":
-            return _denied(call, part)
+            return _refused_call(call, part)
         case "approval-responded" if _approval(part).get("approved") is False:
-            return _denied(call, part)
+            return _refused_call(call, part)
         case _:
             return _Tool(call)
 
 
-def _denied(call: Row, part: Row) -> _Tool:
+def _refused_call(call: Row, part: Row) -> _Tool:
     """Return a call that the user refused, with the reason as the result."""
     reason = _approval(part).get("reason")
     return _Tool(call, reason if isinstance(reason, str) and reason else "denied", is_answered=True, outcome="refused")
@@ -185,12 +189,12 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _said(role: str, parts: list[Row], index: int, loss: Loss) -> Message:
+def _user_message(role: str, parts: list[Row], index: int, loss: Loss) -> Message:
     read: list[Row] = []
     for part in parts:
-        found = _part(part)
-        if found is not None:
-            read.append(found)
+        ours = _part(part)
+        if ours is not None:
+            read.append(ours)
         else:
             loss.aside("data" if part["type"].startswith("data-") else part["type"], index)
     is_text = len(read) == 1 and read[0]["type"] == "text"
@@ -214,57 +218,59 @@ def _part(part: Row) -> Row | None:
 
 
 def _write(messages: list[Message], loss: Loss) -> Row:
-    said: list[Row] = []
+    entries: list[Row] = []
     at = 0
     while at < len(messages):
         message = messages[at]
-        kept = taken_back(message, NAME)
+        extra = taken_back(message, NAME)
         _tell(message, at, loss)
-        fields: Row = {"id": f"message-{len(said)}", **cast("Row", kept.get("fields") or {})}
-        if kept.get("begins") and "id" not in (kept.get("fields") or {}):
+        fields: Row = {"id": f"message-{len(entries)}", **cast("Row", extra.get("fields") or {})}
+        if extra.get("begins") and "id" not in (extra.get("fields") or {}):
             del fields["id"]
         end = at + 1
         while end < len(messages) and messages[end]["role"] == "tool":
             end += 1
-        parts = _written_parts(message, messages[at + 1 : end], kept)
-        goes_on = message["role"] == "assistant" and said and said[-1]["role"] == "assistant" and "begins" not in kept
-        if goes_on:
-            said[-1]["parts"] += parts
+        parts = _written_parts(message, messages[at + 1 : end], extra)
+        continues = (
+            message["role"] == "assistant" and entries and entries[-1]["role"] == "assistant" and "begins" not in extra
+        )
+        if continues:
+            entries[-1]["parts"] += parts
         elif message["role"] == "tool":
-            loss.dropped("a result without a call before it", at)
+            loss.add_dropped("a result without a call before it", at)
         else:
             role = "system" if message["role"] == "developer" else message["role"]
-            said.append({**fields, "role": role, "parts": parts})
+            entries.append({**fields, "role": role, "parts": parts})
         at = end
-    return {"messages": said}
+    return {"messages": entries}
 
 
 def _tell(message: Message, index: int, loss: Loss) -> None:
     loss.left_out(message, ("name", "timestamp", "retrieval_context"), index)
 
 
-def _written_parts(message: Message, results: list[Message], kept: Row) -> list[Row]:
+def _written_parts(message: Message, results: list[Message], extra: Row) -> list[Row]:
     if message["role"] == "assistant":
-        return _step_parts(message, results, kept)
-    layout = cast("list[Row] | None", kept.get("parts"))
-    return [one["part"] for one in layout] if layout is not None else _said_parts(message)
+        return _step_parts(message, results, extra)
+    layout = cast("list[Row] | None", extra.get("parts"))
+    return [entry["part"] for entry in layout] if layout is not None else _said_parts(message)
 
 
-def _step_parts(message: Message, results: list[Message], kept: Row) -> list[Row]:
+def _step_parts(message: Message, results: list[Message], extra: Row) -> list[Row]:
     calls = cast("list[Row]", message.get("tool_calls") or [])
     content: Any = message.get("content")
-    if "parts" not in kept:
+    if "parts" not in extra:
         return [_STEP, *_said_parts(message), *(_tool_part(call, _result_of(call, results)) for call in calls)]
     parts: list[Row] = []
     left = iter(calls)
-    for one in cast("list[Row]", kept["parts"]):
-        if "part" in one:
-            parts.append(one["part"])
-        elif "text" in one:
-            parts.append(restored({"type": "text", "text": content}, one["text"]))
+    for entry in cast("list[Row]", extra["parts"]):
+        if "part" in entry:
+            parts.append(entry["part"])
+        elif "text" in entry:
+            parts.append(restore({"type": "text", "text": content}, entry["text"]))
         elif (call := next(left, None)) is not None:
             result = _result_of(call, results)
-            parts.append(restored(_tool_part(call, result, as_json=bool(one.get("json"))), one["call"]))
+            parts.append(restore(_tool_part(call, result, as_json=bool(entry.get("json"))), entry["call"]))
     return parts
 
 
@@ -283,11 +289,11 @@ def _tool_part(call: Row, result: Message | None, *, as_json: bool = False) -> R
         case "refused":
             return {**part, "state": "output-denied", "approval": {"approved": False, "reason": content}}
         case _:
-            return {**part, "state": "output-available", "output": _parsed(content) if as_json else content}
+            return {**part, "state": "output-available", "output": _parse_text(content) if as_json else content}
 
 
-def _parsed(content: Any) -> Any:
-    """Return the value of a text that was JSON; one that was changed since may be none."""
+def _parse_text(content: Any) -> Any:
+    """Return the value of a text that was JSON; one that was changed since may not be JSON."""
     try:
         return parse(content) if isinstance(content, str) else content
     except BrokenJson:
@@ -298,7 +304,7 @@ def _said_parts(message: Message) -> list[Row]:
     content: Any = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [written for part in cast("list[Row]", content or []) if (written := _file(part)) is not None]
+    return [file for part in cast("list[Row]", content or []) if (file := _file(part)) is not None]
 
 
 def _file(part: Row) -> Row | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.features.groups.report import Grouped, grouped
+from vivavoce.features.groups.report import Grouped, group_conversations
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import Filter, GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
@@ -39,4 +39,4 @@ def groups(
     check_graders(scores, parse_filter(filter), "position")
     if grader is not None:
         check_grader(grader, scores)
-    return answer(grouped(store, scores, by, filter, grader=grader, pairs=pairs))
+    return answer(group_conversations(store, scores, by, filter, grader=grader, pairs=pairs))

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
-from vivavoce.features.groups.report import HEADS, Grouped, cells, grouped
+from vivavoce.features.groups.report import HEADS, Grouped, cells, group_conversations
 from vivavoce.report.text import Column, FittingTable
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
@@ -50,21 +50,21 @@ def command(
     """
     with Store.open(store_of(store), create=False) as opened:
         scores = opened.grading(opened.run(run).id, grading)
-        found = grouped(opened, scores, by, filter_text, grader=grader, pairs=pairs)
+        result = group_conversations(opened, scores, by, filter_text, grader=grader, pairs=pairs)
     if as_json:
-        print_json(found.model_dump_json(indent=2))
+        print_json(result.model_dump_json(indent=2))
         return
-    if found.groups:
-        out().print(_table(found))
+    if result.groups:
+        out().print(_table(result))
         out().print()
-    out().print(Text(found.finding), soft_wrap=True)
+    out().print(Text(result.finding), soft_wrap=True)
 
 
-def _table(found: Grouped) -> FittingTable:
+def _table(result: Grouped) -> FittingTable:
     """Return a row for each group; those that differ from the others are bold."""
     heads = (Column(head, "right", rank=rank) for rank, head in zip(_RANKS, HEADS, strict=True))
     rows: list[list[Text]] = []
-    for group in found.groups:
+    for group in result.groups:
         style = "bold" if group.rest is not None and group.rest.differs else ""
         rows.append([Text(text, style=style) for text in (safe(group.name), *cells(group))])
-    return FittingTable([Column(safe(found.by)), *heads], rows)
+    return FittingTable([Column(safe(result.by)), *heads], rows)

@@ -23,9 +23,9 @@ from vivavoce.store.store import Store
 Common = Literal["tag", "target", "trial"]
 """What every conversation can be grouped by."""
 
-LARGEST = 100_000
+MAX_CONVERSATIONS = 100_000
 """Conversations up to which those of one sample, and fields of samples, are distinguished."""
-MOST = 100
+MAX_GROUPS = 100
 """Groups at most, those with the most conversations."""
 
 _OF_TESTER = '{"blame":%"tester",%"kind":%'
@@ -67,7 +67,7 @@ class Group(BaseModel):
     `raw_pass_rate` and `highest_pass_rate` are its bounds, as in a summary.
 
     An attempt counts by the worst of its scores, unless a grader was asked for. `rest` is how the group differs from
-    all others together, None where that cannot be told. `cost` is the sum of what is known, None where nothing is.
+    all others together, None where that is unknown. `cost` is the sum of what is known, None where nothing is.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -100,7 +100,7 @@ class _Row(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Counted:
+class _GroupCounts:
     """What was counted of the conversations of one group; `tries` says how many samples passed p of n."""
 
     number: int = 0
@@ -121,7 +121,7 @@ class _Counted:
 class _Grouped:
     """The groups by name, and how many samples there are with which cells."""
 
-    groups: Mapping[str, _Counted]
+    groups: Mapping[str, _GroupCounts]
     samples: Mapping[Sample, int]
 
 
@@ -158,13 +158,13 @@ def groups(connection: Connection, which: Sequence[Condition], within: Within, g
     ends = select(func.count(), func.max(d.trial), func.min(d.target), func.max(d.target)).where(*which)
     number, last_trial, first_target, last_target = connection.execute(ends).one()
     alone = not last_trial and first_target == last_target
-    if grouping.of_samples and number > LARGEST:
+    if grouping.of_samples and number > MAX_CONVERSATIONS:
         raise UsageError(
-            f"sample fields can be grouped for at most {LARGEST:,} conversations, got {number:,}; filter them"
+            f"sample fields can be grouped for at most {MAX_CONVERSATIONS:,} conversations, got {number:,}; filter them"
         )
-    if grouping.of_samples or (not alone and number <= LARGEST):
-        return _listed(counting.by_sample(), grouping.by)
-    return _listed(counting.alone(), grouping.by, known=alone)
+    if grouping.of_samples or (not alone and number <= MAX_CONVERSATIONS):
+        return _list_groups(counting.by_sample(), grouping.by)
+    return _list_groups(counting.alone(), grouping.by, known=alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class _Counting:
 
     def alone(self) -> _Grouped:
         """Return the groups, each conversation being a sample of its own."""
-        found: defaultdict[str, _Counted] = defaultdict(_Counted)
+        counts: defaultdict[str, _GroupCounts] = defaultdict(_GroupCounts)
         samples: Counter[Sample] = Counter()
         for row in self._rows(told_apart=False):
             names = frozenset(_names(row.name, self.grouping.by))
@@ -184,9 +184,9 @@ class _Counting:
             for (passed, one_try), times in tries.items():
                 samples[(Cell(names, passed, one_try),)] += times
             for name in names:
-                found[name].add(row)
-                found[name].tries += tries
-        return _Grouped(found, samples)
+                counts[name].add(row)
+                counts[name].tries += tries
+        return _Grouped(counts, samples)
 
     def by_sample(self) -> _Grouped:
         """Return the groups, where a sample, or several of one case, may be in several groups."""
@@ -194,7 +194,7 @@ class _Counting:
         run_id = self.within.run_id
         values = None if by in get_args(Common) else fields_of(self.connection, run_id, by)
         cases = {} if pairs is None else cases_of(self.connection, run_id, pairs)
-        found: defaultdict[str, _Counted] = defaultdict(_Counted)
+        counts: defaultdict[str, _GroupCounts] = defaultdict(_GroupCounts)
         cells: defaultdict[str, defaultdict[tuple[frozenset[str], str], tuple[int, int]]]
         cells = defaultdict(lambda: defaultdict(lambda: (0, 0)))
         for row in self._rows(told_apart=True):
@@ -202,7 +202,7 @@ class _Counting:
             names = _names(row.name, by) if values is None else (values[sample],) if sample in values else ()
             groups = frozenset(names)
             for name in groups:
-                found[name].add(row)
+                counts[name].add(row)
             if row.tries:
                 place = cells[cases.get(sample, sample)]
                 passed, tries = place[groups, sample]
@@ -212,27 +212,27 @@ class _Counting:
             sample_cells = (Cell(groups, *tries) for (groups, _), tries in place.items())
             samples[tuple(sorted(sample_cells, key=_order))] += 1
             for name, tries in _tries_by_group(place).items():
-                found[name].tries[tries] += 1
-        return _Grouped(found, samples)
+                counts[name].tries[tries] += 1
+        return _Grouped(counts, samples)
 
     def _rows(self, *, told_apart: bool) -> Iterator[_Row]:
         d, by = sample_index.c, self.grouping.by
         name = {"tag": d.tags, "target": d.target, "trial": d.trial}.get(by)
         sample = attempts.c.sample_id if told_apart else None
-        keys = [one for one in (name, sample) if one is not None]
+        keys = [column for column in (name, sample) if column is not None]
         passed, failed, broken = self._outcomes()
         counts = (func.count(), _sum(passed), _sum(passed) + _sum(failed), _sum(broken))
-        counts = (*counts, _sum(and_(broken, self._spoiled())), func.sum(d.cost))
+        counts = (*counts, _sum(and_(broken, self._tester_errors())), func.sum(d.cost))
         query: Select[Any] = select(*keys, *counts).where(*self.which).select_from(sample_index)
         if told_apart:
             query = query.join(attempts, attempts.c.id == d.attempt_id)
         if self.grouping.grader is not None:
-            query = query.join(scores, and_(scores.c.attempt_id == d.attempt_id, self._named()))
+            query = query.join(scores, and_(scores.c.attempt_id == d.attempt_id, self._of_grader()))
         for row in self.connection.execute(query.group_by(*keys)):
-            found = iter(row)
-            first = next(found) if name is not None else None
-            which = next(found) if told_apart else None
-            number, p, n, errors, spoiled, cost = found
+            cells = iter(row)
+            first = next(cells) if name is not None else None
+            which = next(cells) if told_apart else None
+            number, p, n, errors, spoiled, cost = cells
             yield _Row(first, which, number, int(p), int(n), int(errors), int(spoiled), cost)
 
     def _outcomes(self) -> tuple[Condition, Condition, Condition]:
@@ -242,7 +242,7 @@ class _Counting:
             return state == "pass", state == "fail", state == "error"
         return scores.c.passed == 1, scores.c.passed == 0, scores.c.state == "error"
 
-    def _spoiled(self) -> Condition:
+    def _tester_errors(self) -> Condition:
         """Return when a score is missing because of the tester that led the conversation."""
         if self.grouping.grader is not None:
             return scores.c.failure.like(_OF_TESTER)
@@ -250,7 +250,7 @@ class _Counting:
         mine = and_(s.c.attempt_id == sample_index.c.attempt_id, s.c.grading_id == self.within.grading_id)
         return exists(select(s.c.attempt_id).where(mine, s.c.failure.like(_OF_TESTER)))
 
-    def _named(self) -> Condition:
+    def _of_grader(self) -> Condition:
         s = scores.c
         return and_(s.grading_id == self.within.grading_id, s.name == self.grouping.grader, s.turn.is_(None))
 
@@ -272,37 +272,37 @@ def _order(cell: Cell) -> tuple[list[str], int, int]:
 
 def _tries_by_group(place: Mapping[tuple[frozenset[str], str], tuple[int, int]]) -> dict[str, tuple[int, int]]:
     """Return what passed and what was tried of one sample or case in each of its groups."""
-    found: dict[str, tuple[int, int]] = {}
+    tries_by_group: dict[str, tuple[int, int]] = {}
     for (groups, _), (passed, tries) in place.items():
         for name in groups:
-            before = found.get(name, (0, 0))
-            found[name] = before[0] + passed, before[1] + tries
-    return found
+            before = tries_by_group.get(name, (0, 0))
+            tries_by_group[name] = before[0] + passed, before[1] + tries
+    return tries_by_group
 
 
-def _listed(grouped: _Grouped, by: str, *, known: bool = True) -> list[Group]:
+def _list_groups(grouped: _Grouped, by: str, *, known: bool = True) -> list[Group]:
     """Return the groups in their order; unless `known`, they have no intervals, for samples were not distinguished."""
-    ordered = sorted(grouped.groups.items(), key=lambda item: (-item[1].number, item[0]))[:MOST]
+    ordered = sorted(grouped.groups.items(), key=lambda item: (-item[1].number, item[0]))[:MAX_GROUPS]
     if by == "trial":
-        ordered.sort(key=lambda one: int(one[0]))
+        ordered.sort(key=lambda item: int(item[0]))
     against = group_differences(grouped.samples, among=[name for name, _ in ordered]) if known else {}
-    listed: list[Group] = []
-    for name, one in ordered:
-        estimate = share_interval(one.tries)
-        passed, tries = (sum(counts[place] * times for counts, times in one.tries.items()) for place in (0, 1))
-        listed.append(
+    rows: list[Group] = []
+    for name, group in ordered:
+        estimate = share_interval(group.tries)
+        passed, tries = (sum(counts[place] * times for counts, times in group.tries.items()) for place in (0, 1))
+        rows.append(
             Group(
                 name=name,
-                number=one.number,
-                errors=one.errors,
-                tester_errors=one.spoiled,
-                **spoiled_bounds(passed, tries, one.spoiled),
+                number=group.number,
+                errors=group.errors,
+                tester_errors=group.spoiled,
+                **spoiled_bounds(passed, tries, group.spoiled),
                 decided=tries,
                 pass_rate=None if estimate is None else estimate.mean,
                 low=None if estimate is None or not known else estimate.low,
                 high=None if estimate is None or not known else estimate.high,
-                cost=one.cost,
+                cost=group.cost,
                 rest=against.get(name),
             )
         )
-    return listed
+    return rows

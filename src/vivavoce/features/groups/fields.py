@@ -40,20 +40,20 @@ def fields_of(connection: Connection, run_id: str, name: str) -> dict[str, str]:
     first, *rest = field_path(name)
     a = attempts.c
     query = select(a.sample_id, a.sample).where(a.run_id == run_id, a.sample.contains(f'"{first}"'))
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     known: set[str] = set()
     for row in connection.execute(query):
-        if row.sample_id in found:
+        if row.sample_id in texts:
             continue
         value: object = from_json(row.sample).get(first)
         known |= {f"{first}.{key}" for key in _object(value)} if rest else set()
         for key in rest:
             value = _object(value).get(key)
         if (text := _text(value)) is not None:
-            found[row.sample_id] = text
-    if not found:
+            texts[row.sample_id] = text
+    if not texts:
         raise UsageError(f"no sample has {shorten(name, 80)}{did_you_mean(name, known)}")
-    return found
+    return texts
 
 
 def fields_known(store: Store, run_id: str) -> list[str]:
@@ -66,9 +66,11 @@ def fields_known(store: Store, run_id: str) -> list[str]:
     first = select(a.sample).where(a.run_id == run_id).order_by(a.position, a.id).limit(1)
     with store.database.connected() as connection:
         sample = _object(from_json(connection.execute(first).scalar() or "{}"))
-    named = [("persona", sample.get("persona"))]
-    named += [(f"{_METADATA}.{key}", value) for key, value in _object(sample.get(_METADATA)).items() if "." not in key]
-    return [name for name, value in named if _text(value) is not None][:MAX_FIELDS]
+    entries = [("persona", sample.get("persona"))]
+    entries += [
+        (f"{_METADATA}.{key}", value) for key, value in _object(sample.get(_METADATA)).items() if "." not in key
+    ]
+    return [name for name, value in entries if _text(value) is not None][:MAX_FIELDS]
 
 
 def cases_of(connection: Connection, run_id: str, name: str) -> dict[str, str]:
@@ -77,10 +79,10 @@ def cases_of(connection: Connection, run_id: str, name: str) -> dict[str, str]:
     Raises:
         UsageError: no sample has the field, or no two have the same value of it.
     """
-    found = fields_of(connection, run_id, name)
-    if len(set(found.values())) == len(found):
+    field_values = fields_of(connection, run_id, name)
+    if len(set(field_values.values())) == len(field_values):
         raise UsageError(f"no two samples have the same {shorten(name, 80)}, so there are no pairs to compare")
-    return {sample: f"{value}\0" for sample, value in found.items()}
+    return {sample: f"{value}\0" for sample, value in field_values.items()}
 
 
 def _object(value: object) -> dict[str, Any]:

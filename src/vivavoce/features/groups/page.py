@@ -8,7 +8,7 @@ from vivavoce.errors import UsageError
 from vivavoce.extensions import PagePart
 from vivavoce.features.groups.counting import Common
 from vivavoce.features.groups.fields import fields_known
-from vivavoce.features.groups.report import HEADS, cells, grouped
+from vivavoce.features.groups.report import HEADS, cells, group_conversations
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.run import RunView
 from vivavoce.store.browse.filter import quoted
@@ -34,7 +34,7 @@ def groups_of_list(view: RunView, readable: bool) -> list[PagePart]:
 def _table(view: RunView, by: str) -> dict[str, object]:
     """Return the groups of the listed conversations, each with the filter that lets only them through."""
     text = view.listing.filter_text
-    found = grouped(view.store, view.grading, by, text)
+    result = group_conversations(view.store, view.grading, by, text)
 
     def link(name: str) -> str | None:
         if by not in get_args(Common):
@@ -42,5 +42,5 @@ def _table(view: RunView, by: str) -> dict[str, object]:
         term = f"trial:{name}" if by == "trial" else f"{by}:{quoted(name)}"
         return view.link(filter=f"{text} {term}".strip(), group=None)
 
-    rows = [(group, link(group.name), cells(group)) for group in found.groups]
-    return {"shown": True, "rows": rows, "heads": HEADS, "finding": found.finding}
+    rows = [(group, link(group.name), cells(group)) for group in result.groups]
+    return {"shown": True, "rows": rows, "heads": HEADS, "finding": result.finding}

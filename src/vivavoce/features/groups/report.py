@@ -18,7 +18,7 @@ from vivavoce.store.store import Store
 HEADS = ("conversations", "passed", "95% interval", "against the others", "errors", "cost")
 """What is said of each group, next to its name."""
 
-_NAMED = 5
+_MAX_NAMED = 5
 _RATES = ("pass_rate", "raw_pass_rate", "highest_pass_rate", "low", "high", "rest")
 
 
@@ -40,7 +40,7 @@ class Grouped(BaseModel):
     groups: list[Group]
 
 
-def grouped(
+def group_conversations(
     store: Store,
     grading: Grading,
     by: str,
@@ -57,23 +57,23 @@ def grouped(
     Raises:
         UsageError: there is no such grader or field, or the filter cannot be read.
     """
-    found = count_groups(store, grading.id, by, filter_text, grader=grader, pairs=pairs)
+    groups = count_groups(store, grading.id, by, filter_text, grader=grader, pairs=pairs)
     if uneven := uneven_note(store.run(grading.run_id)):
-        found = [one.model_copy(update=dict.fromkeys(_RATES)) for one in found]
+        groups = [group.model_copy(update=dict.fromkeys(_RATES)) for group in groups]
     return Grouped(
         run=grading.run_id,
         grading=grading.id,
         by=by,
         grader=grader,
         pairs=pairs,
-        finding=f"{uneven}, so no shares of groups are shown" if uneven else _finding(found),
-        groups=found,
+        finding=f"{uneven}, so no shares of groups are shown" if uneven else _finding(groups),
+        groups=groups,
     )
 
 
 def tag_finding(store: Store, grading: Grading) -> list[str]:
     """Return the sentence that says which tags of a graded run differ from the others."""
-    return [grouped(store, grading, "tag").finding]
+    return [group_conversations(store, grading, "tag").finding]
 
 
 def _finding(groups: Sequence[Group]) -> str:
@@ -89,10 +89,12 @@ def _finding(groups: Sequence[Group]) -> str:
     note = f"; each interval is for its group alone, among {len(tested)} compared" * alone
     if not apart:
         return f"no group differs from the others beyond chance{note}"
-    apart.sort(key=lambda one: -abs(one.rest.difference if one.rest is not None else 0))
+    apart.sort(key=lambda group: -abs(group.rest.difference if group.rest is not None else 0))
     differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
     others = "each other" if len(apart) == len(groups) == 2 else "the others"
-    return f"{differ} from {others} beyond chance: {listed([_name_and_rates(one) for one in apart], _NAMED)}{note}"
+    return (
+        f"{differ} from {others} beyond chance: {listed([_name_and_rates(group) for group in apart], _MAX_NAMED)}{note}"
+    )
 
 
 def _name_and_rates(group: Group) -> str:
@@ -103,11 +105,11 @@ def _name_and_rates(group: Group) -> str:
 
 
 def against(group: Group) -> str:
-    """Return the difference from the others with its interval, in percent; a dash where it cannot be told."""
-    found = group.rest
-    if found is None:
+    """Return the difference from the others with its interval, in percent; a dash where it is unknown."""
+    rest = group.rest
+    if rest is None:
         return "–"
-    return f"{_signed(found.difference)} [{_signed(found.low)}, {_signed(found.high)}]"
+    return f"{_format_signed(rest.difference)} [{_format_signed(rest.low)}, {_format_signed(rest.high)}]"
 
 
 def cells(group: Group) -> list[str]:
@@ -127,5 +129,5 @@ def _percent(share: float) -> str:
     return share_text(share)
 
 
-def _signed(share: float) -> str:
+def _format_signed(share: float) -> str:
     return f"{share:+.1%}".replace("-", "−")

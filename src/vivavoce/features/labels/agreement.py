@@ -21,7 +21,7 @@ from vivavoce.stats.ranking import auroc, auroc_interval, spearman, spearmans
 from vivavoce.stats.raters import Ratings, kappa_interval
 from vivavoce.stats.resampling import Floats, bootstrap
 
-FEWEST = 10
+MIN_CONVERSATIONS = 10
 """An item that fewer conversations have is not compared: what a judge lists itself differs from one to the next."""
 _WORTH: dict[FindingState, float] = {"pass": 1.0, "partial": 0.5, "fail": 0.0}
 Bools = NDArray[np.bool_]
@@ -54,7 +54,7 @@ class Item:
     agreement: Figure
 
 
-def figures(found: Rated, good_from: float | None = None) -> list[Figure]:
+def figures(rated_cases: Rated, good_from: float | None = None) -> list[Figure]:
     """Return the measures that the label allows.
 
     A yes or no, or a number with `good_from`, the least of a good conversation: accuracy, Cohen's kappa and the area
@@ -63,36 +63,36 @@ def figures(found: Rated, good_from: float | None = None) -> list[Figure]:
     """
     decided = [
         (case, case.passed, good)
-        for case in found.cases
+        for case in rated_cases.cases
         if case.passed is not None and (good := case.ratings.good(good_from)) is not None
     ]
     found_figures: list[Figure] = []
     if decided:
         passed, good = _bools([passed for _, passed, _ in decided]), _bools([good for _, _, good in decided])
-        tables = _by_rater(found.cases, good_from)
+        tables = _by_rater(rated_cases.cases, good_from)
         found_figures += _of_verdicts([case for case, _, _ in decided], passed, good, tables)
-    numbers = [case for case in found.cases if not case.ratings.boolean]
+    numbers = [case for case in rated_cases.cases if not case.ratings.boolean]
     if numbers:
         found_figures.append(_spearman(numbers))
     return found_figures
 
 
-def items(found: Rated, good_from: float | None = None) -> list[Item]:
+def items(rated_cases: Rated, good_from: float | None = None) -> list[Item]:
     """Return how far each item of the judge's list agrees with the label by itself, as `figures` would say."""
     seen: dict[str, list[tuple[Case, float]]] = {}
-    for case in found.cases:
+    for case in rated_cases.cases:
         worth: dict[str, list[float]] = {}
         for finding in case.findings:
             if finding.state in _WORTH:
                 worth.setdefault(str(finding.data.get("item", finding.what)), []).append(_WORTH[finding.state])
         for name, values in worth.items():
             seen.setdefault(name, []).append((case, fsum(values) / len(values)))
-    return [_item(name, pairs, good_from) for name, pairs in seen.items() if len(pairs) >= FEWEST]
+    return [_item(name, pairs, good_from) for name, pairs in seen.items() if len(pairs) >= MIN_CONVERSATIONS]
 
 
 def _of_verdicts(cases: Sequence[Case], passed: Bools, good: Bools, tables: Sequence[Agreement]) -> list[Figure]:
     clusters = [case.sample_id for case in cases]
-    right = [float(one) for one in passed == good]
+    right = [float(is_right) for is_right in passed == good]
     low, high = kappa_interval(passed, good, clusters) or (None, None)
     kappa_of_rater = _average([table.kappa for table in tables])
     return [
@@ -126,22 +126,22 @@ def _spearman(cases: Sequence[Case], values: Floats | None = None) -> Figure:
     clusters = [case.sample_id for case in cases]
     low, high = bootstrap(lambda weights: spearmans(scores, ratings, weights), clusters) or (None, None)
     beside = [
-        spearman([one.mean for one, _ in pairs], [others.mean for _, others in pairs]) for pairs in _raters(cases)
+        spearman([rater.mean for rater, _ in pairs], [others.mean for _, others in pairs]) for pairs in _raters(cases)
     ]
     length = spearman(_lengths(cases), ratings)
     return Figure("Spearman", len(cases), spearman(scores, ratings), low, high, _average(beside), length)
 
 
 def _item(name: str, pairs: Sequence[tuple[Case, float]], good_from: float | None) -> Item:
-    held, failed = (sum(worth == end for _, worth in pairs) for end in (1.0, 0.0))
+    holds, failed = (sum(worth == end for _, worth in pairs) for end in (1.0, 0.0))
     truths = [(case, worth, case.ratings.good(good_from)) for case, worth in pairs]
     if all(case.ratings.boolean for case, _ in pairs) or good_from is not None:
         decided = [(case, worth, good) for case, worth, good in truths if good is not None]
         cases, values = [case for case, _, _ in decided], _floats([worth for _, worth, _ in decided])
-        found = _auroc(values, cases, _bools([good for _, _, good in decided]))
+        measure = _auroc(values, cases, _bools([good for _, _, good in decided]))
     else:
-        found = _spearman([case for case, _ in pairs], _floats([worth for _, worth in pairs]))
-    return Item(name, held, len(pairs) - held - failed, failed, found)
+        measure = _spearman([case for case, _ in pairs], _floats([worth for _, worth in pairs]))
+    return Item(name, holds, len(pairs) - holds - failed, failed, measure)
 
 
 def _raters(cases: Sequence[Case]) -> list[list[tuple[Ratings, Ratings]]]:
@@ -154,9 +154,9 @@ def _by_rater(cases: Sequence[Case], good_from: float | None) -> list[Agreement]
     """Return for each rater how often the verdict is that of the others."""
     tables: list[Agreement] = []
     for pairs in _raters(cases):
-        verdicts = [(one.good(good_from), others.good(good_from)) for one, others in pairs]
-        decided = [(one, others) for one, others in verdicts if one is not None and others is not None]
-        tables.append(agreement([one for one, _ in decided], [others for _, others in decided]))
+        verdicts = [(rater.good(good_from), others.good(good_from)) for rater, others in pairs]
+        decided = [(rater, others) for rater, others in verdicts if rater is not None and others is not None]
+        tables.append(agreement([verdict for verdict, _ in decided], [others for _, others in decided]))
     return tables
 
 
@@ -188,9 +188,10 @@ def _bools(values: Sequence[bool]) -> Bools:
     return np.array(values, dtype=np.bool_)
 
 
-def agreement_lines(found: Rated, figures: Sequence[Figure], items: Sequence[Item]) -> Iterator[str]:
+def agreement_lines(rated_cases: Rated, figures: Sequence[Figure], items: Sequence[Item]) -> Iterator[str]:
     """Yield what was compared, a table of the measures, and one of the items of the judge's list."""
-    yield f"**{code(found.grader)} compared with {code(f'labels.{found.label}')}**: {_count_rated(found)}"
+    label = code(f"labels.{rated_cases.label}")
+    yield f"**{code(rated_cases.grader)} compared with {label}**: {_count_rated(rated_cases)}"
     yield ""
     heads = ["measure", "n", "value", "95% interval", "one rater", "length"]
     yield from table(heads, "lrrrrr", map(_figure_row, figures))
@@ -201,24 +202,24 @@ def agreement_lines(found: Rated, figures: Sequence[Figure], items: Sequence[Ite
     yield ""
 
 
-def _count_rated(found: Rated) -> str:
-    parts = [f"{count(len(found.cases), 'conversation')} compared"]
-    if found.errors:
-        kinds = ", ".join(f"{times} {code(kind)}" for kind, times in found.errors.most_common())
-        parts.append(f"{count(found.errors.total(), 'error')} ({kinds})")
-    if found.skipped:
-        parts.append(f"{found.skipped} skipped")
-    if found.unlabelled:
-        parts.append(f"{found.unlabelled} without this label")
-    if found.usage.calls:
-        usage = found.usage
+def _count_rated(rated_cases: Rated) -> str:
+    parts = [f"{count(len(rated_cases.cases), 'conversation')} compared"]
+    if rated_cases.errors:
+        kinds = ", ".join(f"{times} {code(kind)}" for kind, times in rated_cases.errors.most_common())
+        parts.append(f"{count(rated_cases.errors.total(), 'error')} ({kinds})")
+    if rated_cases.skipped:
+        parts.append(f"{rated_cases.skipped} skipped")
+    if rated_cases.unlabelled:
+        parts.append(f"{rated_cases.unlabelled} without this label")
+    if rated_cases.usage.calls:
+        usage = rated_cases.usage
         parts.append(f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens")
     return "; ".join(parts)
 
 
 def _figure_row(figure: Figure) -> list[str]:
-    shown = [number(figure.value), interval(figure.low, figure.high), number(figure.rater), number(figure.length)]
-    return [figure.name, f"{figure.n:,}", *shown]
+    cells = [number(figure.value), interval(figure.low, figure.high), number(figure.rater), number(figure.length)]
+    return [figure.name, f"{figure.n:,}", *cells]
 
 
 def _item_row(item: Item) -> list[str]:
@@ -241,29 +242,29 @@ def people_markdown(agreement: PeopleAgreement | None) -> Iterator[str]:
     if agreement.disputed:
         yield ""
         rows = [
-            [code(place_text(one)), *(one.verdicts.get(person, "") for person in agreement.people)]
-            for one in agreement.disputed
+            [code(place_text(place)), *(place.verdicts.get(person, "") for person in agreement.people)]
+            for place in agreement.disputed
         ]
         yield from table(["place", *map(code, agreement.people)], "l" + "l" * len(agreement.people), rows)
 
 
 def differing_line(differing_labels: DifferingLabels) -> str:
     """Return a place where labels differ, with what each person says and what was decided."""
-    said = ", ".join(f"{label.author} says {label.verdict}" for label in differing_labels.labels)
+    verdicts = ", ".join(f"{label.author} says {label.verdict}" for label in differing_labels.labels)
     decided = (
         "not decided"
         if differing_labels.decision is None
         else f"{differing_labels.decision.author} decided {differing_labels.decision.verdict}"
     )
     question = f"  {differing_labels.grader}" if differing_labels.grader else ""
-    return safe(f"{place_text(differing_labels)}{question}  {said}  {decided}")
+    return safe(f"{place_text(differing_labels)}{question}  {verdicts}  {decided}")
 
 
 def labels_line(grader: str, labels: Sequence[Label], agreement: LabelAgreement) -> str:
     """Return in one line how many labels of a grader people gave, how far they agree, and how far the judge does."""
     people = {label.author for label in labels}
-    said = f"{count(len(labels), 'label')} by {len(people)} {'person' if len(people) == 1 else 'people'}"
-    parts = [f"{safe(grader)}: {said}" if grader else said]
+    labellers = f"{count(len(labels), 'label')} by {len(people)} {'person' if len(people) == 1 else 'people'}"
+    parts = [f"{safe(grader)}: {labellers}" if grader else labellers]
     if (other := agreement.people) is not None:
         alpha = "" if other.alpha is None else f", α {other.alpha:.2f}{_between(other.low, other.high)}"
         parts.append(f"they agree on {other.same} of {other.n} conversations or turns with two or more labels{alpha}")

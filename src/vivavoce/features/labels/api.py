@@ -101,7 +101,7 @@ def put(
     store = store_of(request)
     label = now_label(place, body.verdict, body.note, blind=body.blind)
     store.labels.set(place.run_id, label, queue=body.queue)
-    mine = (one for one in store.labels.of(place.run_id, place.key) if LabelPlace.of(place.run_id, one) == place)
+    mine = (each for each in store.labels.of(place.run_id, place.key) if LabelPlace.of(place.run_id, each) == place)
     return answer(next(mine, label))
 
 

@@ -117,13 +117,15 @@ def _agree_with_dataset(
     if grader is not None:
         require_grader(grader, graded.grading)
     graders = [grader] if grader is not None else [question.grader for question in questions(graded.grading)]
-    for found in rated(graded.outcomes(), graders, label, tag):
-        measures, listed = figures(found, good_from), items(found, good_from)
+    for rated_cases in rated(graded.outcomes(), graders, label, tag):
+        measures, item_figures = figures(rated_cases, good_from), items(rated_cases, good_from)
         if as_json:
-            counts = {name: getattr(found, name) for name in ("grader", "label", "errors", "skipped", "unlabelled")}
-            print_json(strict_json({**counts, "usage": found.usage, "figures": measures, "items": listed}))
+            counts = {
+                name: getattr(rated_cases, name) for name in ("grader", "label", "errors", "skipped", "unlabelled")
+            }
+            print_json(strict_json({**counts, "usage": rated_cases.usage, "figures": measures, "items": item_figures}))
             continue
-        for line in agreement_lines(found, measures, listed):
+        for line in agreement_lines(rated_cases, measures, item_figures):
             out().print(line, soft_wrap=True, markup=False, highlight=False)
 
 

@@ -76,21 +76,22 @@ def ask(
 ) -> Response:
     """Show a conversation, and what people say of it without their names, and ask for a decision."""
     store, place = store_of(request), _place(request, run, AttemptKey(sample, target, index_of(trial)), grader, turn)
-    found = _differing(store, place)
+    differing = _differing(store, place)
     grading = store.grading(place.run_id)
     bare = Outcome(attempt=_outcome(store, grading, place.key).attempt, scores={})
     start = first - 1 if first > 1 or place.turn is None else place.turn
-    shown = conversation(bare, lambda at: _address(place, at), start, showing=_BLIND)
+    talk = conversation(bare, lambda at: _address(place, at), start, showing=_BLIND)
     values: dict[str, object] = {
-        **shown,
+        **talk,
         "section": "label",
         "question": question(grading, grader),
-        "verdicts": {name: one for name, one in VERDICTS.items() if name != "unsure"},
+        "verdicts": {name: verdict for name, verdict in VERDICTS.items() if name != "unsure"},
         "asked_turn": place.turn,
         "labels": [
-            human_label(label, None) for label in sorted(found.labels, key=lambda label: (label.verdict, label.author))
+            human_label(label, None)
+            for label in sorted(differing.labels, key=lambda label: (label.verdict, label.author))
         ],
-        "decision": found.decision,
+        "decision": differing.decision,
         "here": _address(place),
         "list_link": differing_page(run=place.run_id),
         "form_key": form_key(request),
@@ -118,24 +119,26 @@ def save(
     before = _differing(store, place).decision
     try:
         blind = before is None or before.blind
-        made = now_decision(place, form.get("verdict", ""), form.get("note"), blind=blind)
+        decision = now_decision(place, form.get("verdict", ""), form.get("note"), blind=blind)
     except ValidationError as error:
         raise UsageError("choose pass or fail; the reason can have at most 4,000 characters") from error
-    store.decisions.set(place.run_id, made)
-    following = next((one for one in _places(store, place.run_id, None) if one.decision is None), None)
+    store.decisions.set(place.run_id, decision)
+    following = next((each for each in _places(store, place.run_id, None) if each.decision is None), None)
     if following is None:
         return RedirectResponse(differing_page(run=place.run_id), 303)
     return RedirectResponse(_link(place.run_id, following), 303)
 
 
 def _places(store: Store, run_id: str, grader: str | None) -> list[DifferingLabels]:
-    return sorted(store.decisions.differing(run_id, grader=grader), key=lambda one: one.decision is not None)
+    return sorted(
+        store.decisions.differing(run_id, grader=grader), key=lambda differing: differing.decision is not None
+    )
 
 
 def _differing(store: Store, place: LabelPlace) -> DifferingLabels:
-    for one in store.decisions.differing(place.run_id, grader=place.grader):
-        if (one.key, one.turn) == (place.key, place.turn):
-            return one
+    for differing in store.decisions.differing(place.run_id, grader=place.grader):
+        if (differing.key, differing.turn) == (place.key, place.turn):
+            return differing
     raise NotFound("place", place.key.sample_id, message="nothing to decide: people do not disagree here")
 
 
@@ -156,7 +159,7 @@ def _line(run_id: str, differing_labels: DifferingLabels) -> _Line:
     return _Line(
         title=safe(f"{conversation_label(differing_labels.sample_id, differing_labels.trial)}{turn}"),
         grader=safe(differing_labels.grader),
-        counts=counted([label.verdict for label in differing_labels.labels]),
+        counts=count_verdicts([label.verdict for label in differing_labels.labels]),
         link=_link(run_id, differing_labels),
         decided=""
         if differing_labels.decision is None
@@ -164,7 +167,7 @@ def _line(run_id: str, differing_labels: DifferingLabels) -> _Line:
     )
 
 
-def counted(verdicts: Sequence[str]) -> str:
+def count_verdicts(verdicts: Sequence[str]) -> str:
     """Return how many people say what, such as `2 pass, 1 fail`."""
     return ", ".join(
         f"{verdicts.count(name)} {word.lower()}" for name, (word, _) in VERDICTS.items() if name in verdicts

@@ -41,7 +41,7 @@ _NOT_ASKED = ("kind", "display_name", "scores_errors")
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """The label of a person; `beside` compares it in words with the score of the judge."""
+    """The label of a person; `comparison` says how it relates to the score of the judge."""
 
     author: str
     grader: str
@@ -50,7 +50,7 @@ class HumanLabel:
     note: str
     at: float
     blind: bool
-    beside: str
+    comparison: str
     turn: int | None = None
 
 
@@ -83,7 +83,7 @@ class Differing:
 class AgreementShown:
     """The agreement of judge and people, ready to be drawn."""
 
-    found: LabelAgreement
+    labels: LabelAgreement
     plot: Range | None
     ticks: list[tuple[float, str]]
     differing: list[Differing]
@@ -91,12 +91,14 @@ class AgreementShown:
     @property
     def same(self) -> int:
         """Pairs in which both agree."""
-        return self.found.both_pass + self.found.both_fail
+        return self.labels.both_pass + self.labels.both_fail
 
     @property
     def wide(self) -> bool:
         """Whether there are too few pairs: the interval covers more than a third of the axis."""
-        return self.found.low is not None and self.found.high is not None and self.found.high - self.found.low > 1 / 3
+        return (
+            self.labels.low is not None and self.labels.high is not None and self.labels.high - self.labels.low > 1 / 3
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Question:
 
 def questions(grading: Grading) -> list[Question]:
     """Return the questions of a set of scores, those of judged graders first."""
-    return sorted((question(grading, name) for name in grader_names(grading)), key=lambda one: not one.judged)
+    return sorted((question(grading, name) for name in grader_names(grading)), key=lambda item: not item.judged)
 
 
 def question(grading: Grading, grader: str) -> Question:
@@ -132,7 +134,7 @@ def question(grading: Grading, grader: str) -> Question:
         grader,
         f"Does it pass “{safe(str(name))}”?",
         safe(rubric) if isinstance(rubric, str) else "",
-        judged=_judged(spec),
+        judged=_is_judged(spec),
         definition=_definition(spec),
         options=_options(spec),
     )
@@ -145,10 +147,10 @@ def _measure(spec: Mapping[str, Any]) -> MetricClass | None:
     return metrics.get(name) if name in metrics.names() else None
 
 
-def _judged(spec: Mapping[str, Any]) -> bool:
+def _is_judged(spec: Mapping[str, Any]) -> bool:
     """Return whether a model judges; of what is not registered, only a model in the suite says so."""
-    found = _measure(spec)
-    return spec.get("kind") == "model_judge" or (found.judged if found is not None else bool(spec.get("model")))
+    metric = _measure(spec)
+    return spec.get("kind") == "model_judge" or (metric.judged if metric is not None else bool(spec.get("model")))
 
 
 def _definition(spec: Mapping[str, Any]) -> str:
@@ -156,8 +158,8 @@ def _definition(spec: Mapping[str, Any]) -> str:
     config: Mapping[str, Any] = spec.get("config") or {}
     if isinstance(own := config.get("definition"), str):
         return safe(own)
-    found = _measure(spec)
-    return "" if found is None else safe(inspect.cleandoc(found.__doc__ or "").partition("\n")[0].replace("`", ""))
+    metric = _measure(spec)
+    return "" if metric is None else safe(inspect.cleandoc(metric.__doc__ or "").partition("\n")[0].replace("`", ""))
 
 
 def _options(spec: Mapping[str, Any]) -> str:
@@ -180,20 +182,20 @@ def human_label(label: Label, grade: Score | None) -> HumanLabel:
         note=safe(label.note or ""),
         at=label.created_at,
         blind=label.blind,
-        beside=_beside(label, grade),
+        comparison=_compare_with_judge(label, grade),
         turn=label.turn,
     )
 
 
 def human_labels(labels: Sequence[Label], outcome: Outcome) -> dict[int | None, list[HumanLabel]]:
     """Return the labels of a conversation by turn; those of the whole conversation are under None."""
-    found: dict[int | None, list[HumanLabel]] = {}
+    by_turn: dict[int | None, list[HumanLabel]] = {}
     for label in labels:
         grade = outcome.scores.get(label.grader)
         if label.turn is not None and grade is not None:
             grade = next((turn for turn in grade.turns or () if turn.turn == label.turn), None)
-        found.setdefault(label.turn, []).append(human_label(label, grade))
-    return found
+        by_turn.setdefault(label.turn, []).append(human_label(label, grade))
+    return by_turn
 
 
 def progress(items: Sequence[AttemptKey], labels: Mapping[AttemptKey, Label], place: int) -> Progress:
@@ -221,7 +223,7 @@ def agreement_shown(agreement: LabelAgreement, link: Callable[[Label], str | Non
     return AgreementShown(agreement, plot, [(scale.at(tick), f"{tick:g}") for tick in ticks], differing)
 
 
-def _beside(label: Label, grade: Score | None) -> str:
+def _compare_with_judge(label: Label, grade: Score | None) -> str:
     """Return a comparison of a label with a grade in words; a judge that fails what a person passes is too strict."""
     if not label.grader:
         return ""

@@ -49,7 +49,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _BLIND = Showing(inline=("image",))
 """No address of a picture says which run it is from; a page of this server plays no sound that is written into it."""
-SHOWN = 20
+PAGE_SIZE = 20
 """Runs to choose from on one page."""
 MOST_SEEDS = 2**31 - 1
 
@@ -101,20 +101,20 @@ def end(request: Request, queue: str) -> Response:
 @router.get("/label/{queue}/{place}")
 def item(request: Request, queue: str, place: int, first: FirstTurn = 1) -> Response:
     """Show one conversation of a queue and the question; a blind queue hides the score of the judge."""
-    found, key = _at(request, queue, place)
-    labels = labels_of_task(store_of(request), found.task)
-    outcome = _outcome(store_of(request), found.task, key)
+    label_queue, key = _at(request, queue, place)
+    labels = labels_of_task(store_of(request), label_queue.task)
+    outcome = _outcome(store_of(request), label_queue.task, key)
     label = labels.get(key)
-    hidden = found.task.blind and label is None
+    hidden = label_queue.task.blind and label is None
     bare = Outcome(attempt=outcome.attempt, scores={})
     values = {
-        **conversation(bare, lambda turn: label_item(found.id, place, turn), to_index(first), showing=_BLIND),
-        **_around(request, found, place, labels),
+        **conversation(bare, lambda turn: label_item(label_queue.id, place, turn), to_index(first), showing=_BLIND),
+        **_around(request, label_queue, place, labels),
         "now": label,
-        "judge": None if hidden else _judge(outcome, found.task.grader),
+        "judge": None if hidden else _judge(outcome, label_queue.task.grader),
         "hand": None if label is None else human_label(label, outcome.scores.get(label.grader)),
-        "whole": None if hidden else _page_of(found.task.grading.run_id, key),
-        "skip": label_item(found.id, found.following(place, labels)),
+        "whole": None if hidden else _page_of(label_queue.task.grading.run_id, key),
+        "skip": label_item(label_queue.id, label_queue.following(place, labels)),
     }
     return page("label.html", values)
 
@@ -122,16 +122,16 @@ def item(request: Request, queue: str, place: int, first: FirstTurn = 1) -> Resp
 @router.post("/label/{queue}/{place}")
 def save_label(request: Request, queue: str, place: int, form: Form) -> Response:
     """Save a label and go to the next conversation, or remove one and return to it."""
-    found, key = _at(request, queue, place)
-    store, task = store_of(request), found.task
+    label_queue, key = _at(request, queue, place)
+    store, task = store_of(request), label_queue.task
     stands = LabelPlace(task.grading.run_id, key, None, task.grader, task.author)
     if form.get("action") == "undo":
         store.labels.remove(stands)
-        return RedirectResponse(label_item(found.id, place), 303)
+        return RedirectResponse(label_item(label_queue.id, place), 303)
     before = labels_of_task(store, task).get(key)
     blind = task.blind if before is None else before.blind and task.blind
-    store.labels.set(task.grading.run_id, _label(stands, form, blind=blind), queue=found.id)
-    return RedirectResponse(label_item(found.id, found.following(place, labels_of_task(store, task))), 303)
+    store.labels.set(task.grading.run_id, _label(stands, form, blind=blind), queue=label_queue.id)
+    return RedirectResponse(label_item(label_queue.id, label_queue.following(place, labels_of_task(store, task))), 303)
 
 
 @router.post("/label")
@@ -155,11 +155,11 @@ MAX_LABELS_READ = 2000
 
 def lines_of_run(store: Store, grading: Grading) -> list[PageLine]:
     """Return a line for each grader whose scores people labelled, with links to label more and to what plugins add."""
-    listed = store.labels.page(grading.run_id, limit=MAX_LABELS_READ)
+    label_page_of_run = store.labels.page(grading.run_id, limit=MAX_LABELS_READ)
     by_grader: dict[str, list[Label]] = {}
-    for label in listed.labels:
+    for label in label_page_of_run.labels:
         by_grader.setdefault(label.grader, []).append(label)
-    more = "" if listed.next is None else f", of the first {MAX_LABELS_READ:,}"
+    more = "" if label_page_of_run.next is None else f", of the first {MAX_LABELS_READ:,}"
     link = Page("Label", label_page(run=grading.run_id))
     return [
         PageLine(
@@ -199,8 +199,12 @@ def _labelling(request: Request, run: Run, outcome: Outcome) -> dict[str, object
 
 def _choices(request: Request, run: str | None, after: str | None) -> dict[str, object]:
     store, user = store_of(request), user_of(request).name
-    listed = store.browse.runs(after, SHOWN) if run is None else None
-    ids = [one.id for one in listed.runs if one.grading] if listed else [store.grading(store.run(run or "").id).run_id]
+    run_list = store.browse.runs(after, PAGE_SIZE) if run is None else None
+    ids = (
+        [run_entry.id for run_entry in run_list.runs if run_entry.grading]
+        if run_list
+        else [store.grading(store.run(run or "").id).run_id]
+    )
     label_counts = store.labels.labelled(user)
     choices = [
         _choice(graded_run.run, graded_run.grading, label_counts)
@@ -209,32 +213,34 @@ def _choices(request: Request, run: str | None, after: str | None) -> dict[str, 
     ]
     return {
         "section": "label",
-        "choices": sorted(choices, key=lambda choice: not any(found.judged for found, *_ in choice.questions)),
+        "choices": sorted(
+            choices, key=lambda choice: not any(question_item.judged for question_item, *_ in choice.questions)
+        ),
         "author": user,
-        "queues": [_mine(one, user) for one in store.queues.all(person=user)],
+        "queues": [_mine(label_queue, user) for label_queue in store.queues.all(person=user)],
         "chosen": run is not None,
-        "next_page": label_page(after=listed.next) if listed and listed.next else None,
+        "next_page": label_page(after=run_list.next) if run_list and run_list.next else None,
         "every": label_page() if run is not None or after else None,
     }
 
 
 def _mine(queue: AssignedQueue, user: str) -> tuple[AssignedQueue, PersonProgress, str]:
     """Return a queue with one's own progress, and the address of everybody's."""
-    return queue, next(one for one in queue.people if one.person == user), queue_page(queue.id)
+    return queue, next(person for person in queue.people if person.person == user), queue_page(queue.id)
 
 
 def _choice(run: Run, grading: Grading, label_counts: Mapping[tuple[str, str], int]) -> Choice:
     every = [*questions(grading), question(grading, "")]
-    found = [
+    entries = [
         (
-            one,
-            label_counts.get((run.id, one.grader), 0),
-            label_page(run=run.id, grader=one.grader),
-            label_page(run=run.id, grader=one.grader, blind=1, seed=1),
+            question_item,
+            label_counts.get((run.id, question_item.grader), 0),
+            label_page(run=run.id, grader=question_item.grader),
+            label_page(run=run.id, grader=question_item.grader, blind=1, seed=1),
         )
-        for one in every
+        for question_item in every
     ]
-    return Choice(run.id, run.suite, run.started_at, found, differing_page(run=run.id), assign_page(run=run.id))
+    return Choice(run.id, run.suite, run.started_at, entries, differing_page(run=run.id), assign_page(run=run.id))
 
 
 def _around(request: Request, queue: LabelQueue, place: int, labels: dict[AttemptKey, Label]) -> dict[str, object]:
@@ -277,8 +283,8 @@ def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tupl
 
 def _judge(outcome: Outcome, grader: str) -> ScoreNote | None:
     """Return the score of the judge, without evidence in the transcript."""
-    kept = {name: grade for name, grade in outcome.scores.items() if name == grader}
-    return next(iter(whole_notes(Outcome(attempt=outcome.attempt, scores=kept), Register())), None)
+    scores = {name: grade for name, grade in outcome.scores.items() if name == grader}
+    return next(iter(whole_notes(Outcome(attempt=outcome.attempt, scores=scores), Register())), None)
 
 
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:

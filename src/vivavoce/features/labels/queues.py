@@ -56,8 +56,8 @@ def begin_queue(store: Store, task: LabelTask) -> LabelQueue:
         StoreError: the store cannot be written.
     """
     plan = QueuePlan(task.grader, [task.author], selection=task.order, seed=task.seed, blind=task.blind)
-    made = store.queues.begin(task.grading, plan, _items(store, task))
-    return LabelQueue(made.id, task, made.items)
+    stored_queue = store.queues.begin(task.grading, plan, _items(store, task))
+    return LabelQueue(stored_queue.id, task, stored_queue.items)
 
 
 def find_queue(store: Store, queue_id: str, author: str) -> LabelQueue:
@@ -66,10 +66,10 @@ def find_queue(store: Store, queue_id: str, author: str) -> LabelQueue:
     Raises:
         UsageError: there is none.
     """
-    found = store.queues.of(queue_id, author)
-    grading = store.grading(found.run_id, found.grading_id)
-    task = LabelTask(grading, found.grader, author, found.selection, found.seed, found.blind)
-    return LabelQueue(queue_id, task, found.items)
+    assigned = store.queues.of(queue_id, author)
+    grading = store.grading(assigned.run_id, assigned.grading_id)
+    task = LabelTask(grading, assigned.grader, author, assigned.selection, assigned.seed, assigned.blind)
+    return LabelQueue(queue_id, task, assigned.items)
 
 
 def labels_of_task(store: Store, task: LabelTask) -> dict[AttemptKey, Label]:
@@ -81,8 +81,8 @@ def labels_of_task(store: Store, task: LabelTask) -> dict[AttemptKey, Label]:
 def _items(store: Store, task: LabelTask) -> list[AttemptKey]:
     labels = labels_of_task(store, task)
     if task.order == "random" or not task.grader:
-        drawn = store.labels.at_random(task.grading, task.grader, task.seed, MOST + len(labels))
-        return drawn if task.blind else [*dict.fromkeys([*labels, *drawn])]
+        random_keys = store.labels.at_random(task.grading, task.grader, task.seed, MOST + len(labels))
+        return random_keys if task.blind else [*dict.fromkeys([*labels, *random_keys])]
     others = store.labels.paired(task.grading, task.grader)
     doubted = store.labels.in_doubt(task.grading, task.grader, MOST + len(labels))
     disputed = [other.label.key for other in others if other.differs]

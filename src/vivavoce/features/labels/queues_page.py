@@ -64,19 +64,19 @@ def assign(request: Request, form: Form) -> Response:
 def progress(request: Request, queue: str) -> Response:
     """Show how far each person of a queue is."""
     store, user = store_of(request), user_of(request)
-    found = store.queues.get(queue)
-    mine = any(one.person == user.name for one in found.people)
+    assigned = store.queues.get(queue)
+    mine = any(person.person == user.name for person in assigned.people)
     values: dict[str, object] = {
         "section": "label",
-        "queue": found,
-        "question": question(store.grading(found.run_id, found.grading_id), found.grader),
-        "run_link": run_page(found.run_id),
-        "differing": differing_page(run=found.run_id, grader=found.grader),
+        "queue": assigned,
+        "question": question(store.grading(assigned.run_id, assigned.grading_id), assigned.grader),
+        "run_link": run_page(assigned.run_id),
+        "differing": differing_page(run=assigned.run_id, grader=assigned.grader),
         "begin": f"/label/{queue}" if mine else None,
         "form_key": form_key(request) if user.may("write") else None,
         "here": queue_page(queue),
-        "done": sum(one.done for one in found.people),
-        "assigned": sum(one.assigned for one in found.people),
+        "done": sum(person.done for person in assigned.people),
+        "assigned": sum(person.assigned for person in assigned.people),
     }
     return page("queue.html", values)
 

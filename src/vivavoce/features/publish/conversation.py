@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.conversations.format import SOURCE
-from vivavoce.features.publish.sending import Address, Kind, Request, count_items, in_words, send, write_requests
+from vivavoce.features.publish.sending import Address, Kind, Request, count_items, describe_sent, send, write_requests
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import lazy
@@ -100,15 +100,15 @@ def _sources(row: Mapping[str, Any], formats: frozenset[str]) -> list[str]:
     """Return the traces that a row was made of, none if it says that it came from elsewhere."""
     metadata = _mapping(row.get("metadata"))
     source = _mapping(metadata.get(SOURCE)).get("format")
-    listed: object = metadata.get(TRACES)
-    if not isinstance(listed, list) or (source is not None and source not in formats):
+    traces: object = metadata.get(TRACES)
+    if not isinstance(traces, list) or (source is not None and source not in formats):
         return []
-    return [one for one in cast("list[object]", listed) if isinstance(one, str) and one]
+    return [trace for trace in cast("list[object]", traces) if isinstance(trace, str) and trace]
 
 
 def _session(row: Mapping[str, Any]) -> str:
-    named = _mapping(_mapping(row.get("metadata")).get(SOURCE)).get("id")
-    return str(row["id"] if named is None else named)
+    source_id = _mapping(_mapping(row.get("metadata")).get(SOURCE)).get("id")
+    return str(row["id"] if source_id is None else source_id)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -128,8 +128,8 @@ class Span:
     name: str
     start: float
     end: float
-    given: list[Message]
-    made: list[Message]
+    inputs: list[Message]
+    outputs: list[Message]
     usage: Usage | None = None
     failure: str | None = None
 
@@ -139,13 +139,13 @@ def spans(conversation: Conversation) -> Iterator[Span]:
 
     The span of the whole has every message, so that who reads the trace has the conversation without its turns.
     """
-    attempt, held = conversation.outcome.attempt, conversation.outcome.attempt.trajectory
+    attempt, trajectory = conversation.outcome.attempt, conversation.outcome.attempt.trajectory
     turns: list[Span] = []
     at = attempt.started_at
-    for turn in held.turns:
+    for turn in trajectory.turns:
         start = turn.started_at or at
         at = start + (turn.seconds or 0.0)
-        given, made = _split(turn.messages)
+        inputs, outputs = _split(turn.messages)
         name, failed = f"turn {to_number(turn.index)}", turn.failure and turn.failure.message
         turns.append(
             Span(
@@ -155,17 +155,17 @@ def spans(conversation: Conversation) -> Iterator[Span]:
                 name,
                 start,
                 at,
-                given,
-                made,
+                inputs,
+                outputs,
                 turn.usage,
                 failed,
             )
         )
     failed = attempt.failure and attempt.failure.message
-    answered = bool(turns[-1].made if turns else _split(held.opening)[1])
-    messages = [message.to_dict() for message in held.messages]
-    before = len(messages) - answered
-    end = max(at, attempt.started_at + (held.seconds or 0.0))
+    has_answer = bool(turns[-1].outputs if turns else _split(trajectory.opening)[1])
+    messages = [message.to_dict() for message in trajectory.messages]
+    before = len(messages) - has_answer
+    end = max(at, attempt.started_at + (trajectory.seconds or 0.0))
     name = attempt.key.sample_id
     yield Span(
         conversation.trace,
@@ -184,9 +184,9 @@ def spans(conversation: Conversation) -> Iterator[Span]:
 
 def _split(messages: Sequence[AnyMessage]) -> tuple[list[Message], list[Message]]:
     """Return what is said to the target and what it says and does, from its first message on."""
-    first = next((at for at, one in enumerate(messages) if isinstance(one, AIMessage)), len(messages))
+    first = next((at for at, message in enumerate(messages) if isinstance(message, AIMessage)), len(messages))
     if not any(isinstance(message, HumanMessage) for message in messages[:first]):
-        first = next((at + 1 for at, one in enumerate(messages) if isinstance(one, HumanMessage)), first)
+        first = next((at + 1 for at, message in enumerate(messages) if isinstance(message, HumanMessage)), first)
     return [message.to_dict() for message in messages[:first]], [message.to_dict() for message in messages[first:]]
 
 
@@ -201,7 +201,7 @@ def publish(graded: GradedRun, to: str) -> list[str]:
     left_out: Counter[str] = Counter()
     address = cast("Callable[[], Address]", _part(to, "address"))()
     sent = wait_for(send(_requests(graded, to, left_out), address))
-    return [f"{', '.join(in_words(sent)) or 'nothing'} to {address.tool} at {address.url}", *_left_out(left_out)]
+    return [f"{', '.join(describe_sent(sent)) or 'nothing'} to {address.tool} at {address.url}", *_left_out(left_out)]
 
 
 def write(graded: GradedRun, directory: Path, to: str) -> list[str]:
@@ -249,10 +249,10 @@ def sample_cells(graded: GradedRun) -> Iterator[tuple[Cell, ...]]:
     """
     labels = _verdicts(graded)
     for outcome in graded.outcomes():
-        said = _dialogue_text(outcome)
+        dialogue = _dialogue_text(outcome)
         scores = {**outcome.scores, **({} if outcome.reward is None else {"reward": outcome.reward})}
         for name, score in scores.items():
-            yield _cells(outcome, name, score, labels.get((outcome.attempt.key, name)), said)
+            yield _cells(outcome, name, score, labels.get((outcome.attempt.key, name)), dialogue)
 
 
 def label_cells(graded: GradedRun) -> Iterator[tuple[Cell, ...]]:
@@ -265,14 +265,14 @@ def label_cells(graded: GradedRun) -> Iterator[tuple[Cell, ...]]:
 
 def _verdicts(graded: GradedRun) -> dict[tuple[AttemptKey, str], str]:
     """Return what people said of whole conversations; several answers stand side by side."""
-    found: defaultdict[tuple[AttemptKey, str], set[str]] = defaultdict(set)
+    by_place: defaultdict[tuple[AttemptKey, str], set[str]] = defaultdict(set)
     for label in graded.store.labels.all(graded.run.id):
         if label.turn is None:
-            found[label.key, label.grader].add(label.verdict)
-    return {place: ", ".join(sorted(verdicts)) for place, verdicts in found.items()}
+            by_place[label.key, label.grader].add(label.verdict)
+    return {place: ", ".join(sorted(verdicts)) for place, verdicts in by_place.items()}
 
 
-def _cells(outcome: Outcome, name: str, score: Score, label: str | None, said: str) -> tuple[Cell, ...]:
+def _cells(outcome: Outcome, name: str, score: Score, label: str | None, dialogue: str) -> tuple[Cell, ...]:
     key = outcome.attempt.key
     value = score.raw if isinstance(score.raw, str) or score.value is None else score.value
     cells: tuple[Cell, ...] = (
@@ -285,7 +285,7 @@ def _cells(outcome: Outcome, name: str, score: Score, label: str | None, said: s
         score.passed,
         label,
         score.reason,
-        said,
+        dialogue,
         outcome.attempt.trajectory.seconds,
     )
     return _encodable(cells)

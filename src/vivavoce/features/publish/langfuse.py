@@ -95,8 +95,8 @@ def _span(span: Span, shared: Mapping[str, str]) -> dict[str, Any]:
     known = {
         **shared,
         "langfuse.observation.type": "span" if span.usage is None else "generation",
-        "langfuse.observation.input": strict_json(span.given),
-        "langfuse.observation.output": strict_json(span.made),
+        "langfuse.observation.input": strict_json(span.inputs),
+        "langfuse.observation.output": strict_json(span.outputs),
     }
     if span.usage is not None:
         used = {"input": span.usage.input_tokens, "output": span.usage.output_tokens}
@@ -126,7 +126,7 @@ def address() -> Address:
     """Return where Langfuse is and who asks, as its own packages read it from the environment.
 
     Raises:
-        UsageError: a key is missing, or the address is none.
+        UsageError: a key is missing, or the address is invalid.
     """
     public, secret = (os.environ.get(name) for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
     if not public or not secret:
@@ -134,7 +134,9 @@ def address() -> Address:
     place = os.environ.get("LANGFUSE_BASE_URL") or os.environ.get("LANGFUSE_HOST") or "https://cloud.langfuse.com"
     user = b64encode(f"{public}:{secret}".encode()).decode()
     url = checked_url(place, "LANGFUSE_BASE_URL").rstrip("/")
-    return Address("Langfuse", url, {"Authorization": f"Basic {user}"}, (secret, user), has, refused, Configs().ready)
+    return Address(
+        "Langfuse", url, {"Authorization": f"Basic {user}"}, (secret, user), has, list_refusals, Configs().ready
+    )
 
 
 def has(request: Request, fault: Fault) -> bool:
@@ -143,7 +145,7 @@ def has(request: Request, fault: Fault) -> bool:
     return False
 
 
-def refused(answer: Any) -> list[str]:
+def list_refusals(answer: Any) -> list[str]:
     """Return why items of a request were refused that was answered with a success."""
     if not isinstance(answer, dict):
         return []
@@ -152,5 +154,5 @@ def refused(answer: Any) -> list[str]:
     if isinstance(partial, dict) and (lost := cast("dict[str, Any]", partial)).get("rejectedSpans"):
         return [str(lost.get("errorMessage") or "spans were rejected")]
     errors: Any = known.get("errors")
-    listed = cast("list[Any]", errors) if isinstance(errors, list) else []
-    return [str(cast("dict[str, Any]", one).get("message")) if isinstance(one, dict) else str(one) for one in listed]
+    items = cast("list[Any]", errors) if isinstance(errors, list) else []
+    return [str(cast("dict[str, Any]", item).get("message")) if isinstance(item, dict) else str(item) for item in items]

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from vivavoce.errors import Fault, UsageError
 from vivavoce.features.publish.conversation import conversations, stable_id
-from vivavoce.features.publish.scores import Published, PublishedLabel, published, published_labels
+from vivavoce.features.publish.scores import Published, PublishedLabel, published_labels, published_scores
 from vivavoce.features.publish.sending import OLDER_SERVER, Ask, Kind, Request
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
@@ -23,8 +23,8 @@ ENVIRONMENT = "vivavoce"
 """Where Langfuse keeps traces of tests apart from those of users."""
 SCORES = Kind("scores.jsonl", "/api/public/scores", "score")
 OLDER_SCORES = Kind(SCORES.file, "/api/public/ingestion", "score")
-_AT_ONCE = 100
-_LARGEST = 900_000
+_BATCH_SIZE = 100
+_MAX_BYTES = 900_000
 """Bytes of a list of scores; Langfuse takes 1 MiB."""
 
 
@@ -35,31 +35,31 @@ def score_requests(graded: GradedRun, formats: frozenset[str], left_out: Counter
 
 def _scores(graded: GradedRun, formats: frozenset[str], left_out: Counter[str]) -> Iterator[dict[str, Any]]:
     for conversation in conversations(graded, formats):
-        for found in published(conversation, graded.grading, left_out):
-            yield _score(found, graded.grading, conversation.is_new)
+        for score in published_scores(conversation, graded.grading, left_out):
+            yield _score(score, graded.grading, conversation.is_new)
 
 
-def _score(found: Published, grading: Grading, is_new: bool) -> dict[str, Any]:
+def _score(score_to_send: Published, grading: Grading, is_new: bool) -> dict[str, Any]:
     """Return a score as Langfuse takes it; the same id and time make it the same score when it is sent again."""
-    kind, value = _value(found)
+    kind, value = _value(score_to_send)
     score: dict[str, Any] = {
-        "id": found.id,
-        "traceId": found.place.trace,
-        "observationId": found.place.span,
-        "sessionId": found.place.session,
-        "name": found.name,
+        "id": score_to_send.id,
+        "traceId": score_to_send.place.trace,
+        "observationId": score_to_send.place.span,
+        "sessionId": score_to_send.place.session,
+        "name": score_to_send.name,
         "value": value,
         "dataType": kind,
-        "comment": found.score.reason,
-        "metadata": found.about,
+        "comment": score_to_send.score.reason,
+        "metadata": score_to_send.about,
         "environment": ENVIRONMENT if is_new else None,
         "timestamp": iso(grading.created_at),
     }
     return {name: value for name, value in score.items() if value is not None}
 
 
-def _value(found: Published) -> tuple[str, float | str]:
-    raw, value = found.score.raw, found.score.value
+def _value(score_to_send: Published) -> tuple[str, float | str]:
+    raw, value = score_to_send.score.raw, score_to_send.score.value
     if isinstance(raw, bool):
         return "BOOLEAN", float(raw)
     if isinstance(raw, str):
@@ -72,7 +72,7 @@ def _batches(scores: Iterator[dict[str, Any]]) -> Iterator[Request]:
     size = 0
     for score in scores:
         length = len(strict_json(score).encode())
-        if batch and (len(batch) == _AT_ONCE or size + length > _LARGEST):
+        if batch and (len(batch) == _BATCH_SIZE or size + length > _MAX_BYTES):
             yield _scores_request(batch)
             batch, size = [], 0
         batch.append(score)
@@ -104,16 +104,16 @@ _OLDER_LABELS = Kind(LABELS.file, OLDER_SCORES.path, LABELS.item)
 CONFIGS = "/api/public/score-configs"
 CATEGORIES = [{"label": "pass", "value": 1}, {"label": "fail", "value": 0}, {"label": "unsure", "value": 2}]
 
-_LONGEST = 35
+_MAX_NAME_CHARS = 35
 """Characters of the name of a score config."""
 _NOT_IN_A_NAME = re.compile(r"[^\w .()-]", re.ASCII)
 
 
 def label_requests(graded: GradedRun, formats: frozenset[str]) -> Iterator[Request]:
     """Yield the labels of a run, many in a list; rows of these formats were imported from Langfuse."""
-    found = map(_label_score, published_labels(graded, formats))
-    while batch := list(islice(found, _AT_ONCE)):
-        plain = [{name: value for name, value in one.items() if name != "source"} for one in batch]
+    scores = map(_label_score, published_labels(graded, formats))
+    while batch := list(islice(scores, _BATCH_SIZE)):
+        plain = [{name: value for name, value in score.items() if name != "source"} for score in batch]
         yield Request(LABELS, batch, len(batch), Request(_OLDER_LABELS, as_events(plain), len(batch)))
 
 
@@ -139,9 +139,9 @@ def _label_score(published_label: PublishedLabel) -> dict[str, Any]:
 def _config_name(name: str) -> str:
     """Return a name that a score config may have; a changed one gets an end of its own."""
     allowed = _NOT_IN_A_NAME.sub("_", name)
-    if allowed == name and len(name) <= _LONGEST:
+    if allowed == name and len(name) <= _MAX_NAME_CHARS:
         return name
-    return f"{allowed[: _LONGEST - 7]}-{stable_id(name, length=6)}"
+    return f"{allowed[: _MAX_NAME_CHARS - 7]}-{stable_id(name, length=6)}"
 
 
 @dataclass(slots=True)
@@ -160,45 +160,45 @@ class Configs:
             return labels
         async with self._lock:
             try:
-                ids = self._ids = await _known(ask) if self._ids is None else self._ids
-                for name in {one["name"] for one in labels.body} - set(ids):
-                    ids[name] = await _made(ask, name)
+                ids = self._ids = await _load_config_ids(ask) if self._ids is None else self._ids
+                for name in {label["name"] for label in labels.body} - set(ids):
+                    ids[name] = await _create_config(ask, name)
             except Fault as fault:
                 if fault.status not in OLDER_SERVER or labels.older is None:
                     raise
                 return labels.older
-        body = [{**one, "configId": ids[one["name"]]} for one in labels.body]
+        body = [{**label, "configId": ids[label["name"]]} for label in labels.body]
         return Request(labels.kind, body, labels.items, labels.older)
 
 
-async def _known(ask: Ask) -> dict[str, str]:
+async def _load_config_ids(ask: Ask) -> dict[str, str]:
     """Return the ids of the score configs of labels that are there."""
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     page = pages = 1
     while page <= pages:
-        answer = cast("Mapping[str, Any]", await ask(f"{CONFIGS}?page={page}&limit={_AT_ONCE}", None))
-        for one in cast("Sequence[Mapping[str, Any]]", answer.get("data") or ()):
-            if _is_of_labels(one):
-                found.setdefault(one["name"], one["id"])
+        answer = cast("Mapping[str, Any]", await ask(f"{CONFIGS}?page={page}&limit={_BATCH_SIZE}", None))
+        for config in cast("Sequence[Mapping[str, Any]]", answer.get("data") or ()):
+            if _is_of_labels(config):
+                ids.setdefault(config["name"], config["id"])
         meta = cast("Mapping[str, Any]", answer.get("meta") or {})
         pages = int(meta.get("totalPages") or 0)
         page += 1
-    return found
+    return ids
 
 
 def _is_of_labels(config: Mapping[str, Any]) -> bool:
-    labels = {one.get("label") for one in config.get("categories") or ()}
+    labels = {category.get("label") for category in config.get("categories") or ()}
     is_there = config.get("dataType") == "CATEGORICAL" and not config.get("isArchived")
     return is_there and labels >= {category["label"] for category in CATEGORIES}
 
 
-async def _made(ask: Ask, name: str) -> str:
+async def _create_config(ask: Ask, name: str) -> str:
     """Make a score config and return its id.
 
     Raises:
         UsageError: the answer has none.
     """
-    made = await ask(CONFIGS, {"name": name, "dataType": "CATEGORICAL", "categories": CATEGORIES})
-    if not isinstance(made, dict) or not isinstance(cast("dict[str, Any]", made).get("id"), str):
+    config = await ask(CONFIGS, {"name": name, "dataType": "CATEGORICAL", "categories": CATEGORIES})
+    if not isinstance(config, dict) or not isinstance(cast("dict[str, Any]", config).get("id"), str):
         raise UsageError(f"Langfuse did not create the score config '{name}', which labels need; create it in Langfuse")
-    return cast("dict[str, str]", made)["id"]
+    return cast("dict[str, str]", config)["id"]

@@ -19,7 +19,7 @@ from vivavoce.report.text import count, strict_json
 GRADING, COMPLETE = "vivavoce.grading", "vivavoce.complete"
 """Tags of a run: which set of scores it holds, and that it holds all of it."""
 TABLE, LABELS = "samples.json", "labels.json"
-_LONGEST = 500
+_MAX_CHARS = 500
 """Characters of a parameter, which every store of MLflow takes."""
 _PARAMS_AT_ONCE, _METRICS_AT_ONCE = 100, 1000
 _NOT_IN_A_NAME = re.compile(r"[^\w\-. :/]")
@@ -59,8 +59,8 @@ def load() -> Any:
 def _publish(graded: GradedRun, mlflow: Any) -> list[str]:
     client = mlflow.MlflowClient()
     suite = graded.run.suite
-    found = client.get_experiment_by_name(suite)
-    experiment = found.experiment_id if found is not None else client.create_experiment(suite)
+    stored_experiment = client.get_experiment_by_name(suite)
+    experiment = stored_experiment.experiment_id if stored_experiment is not None else client.create_experiment(suite)
     place = f"experiment '{suite}' at {_PASSWORD.sub('//***@', mlflow.get_tracking_uri())}"
     for known in client.search_runs([experiment], f"tags.`{GRADING}` = '{graded.grading.id}'"):
         if known.data.tags.get(COMPLETE):
@@ -83,9 +83,9 @@ def _publish(graded: GradedRun, mlflow: Any) -> list[str]:
 
 def _log(graded: GradedRun, client: Any, identity: str, entities: Any) -> tuple[int, int, str]:
     at = _milliseconds(graded.run.finished_at or graded.run.started_at) or 0
-    known = _named(parameters(graded))
-    params = [entities.Param(name, value[:_LONGEST]) for name, value in known.items()]
-    metrics = [entities.Metric(name, value, at, 0) for name, value in _named(figures(graded.summary())).items()]
+    known = _rename_keys(parameters(graded))
+    params = [entities.Param(name, value[:_MAX_CHARS]) for name, value in known.items()]
+    metrics = [entities.Metric(name, value, at, 0) for name, value in _rename_keys(figures(graded.summary())).items()]
     for start in range(0, len(params), _PARAMS_AT_ONCE):
         client.log_batch(identity, params=params[start : start + _PARAMS_AT_ONCE])
     for start in range(0, len(metrics), _METRICS_AT_ONCE):
@@ -108,17 +108,17 @@ def _tables(graded: GradedRun, client: Any, identity: str) -> str:
     return f", with {count(len(labels), 'label')}" if labels else ""
 
 
-def _named(known: Mapping[str, Any]) -> dict[str, Any]:
+def _rename_keys(known: Mapping[str, Any]) -> dict[str, Any]:
     """Return values under names that MLflow takes; names that become the same get a number."""
-    found: dict[str, Any] = {}
+    renamed: dict[str, Any] = {}
     for name, value in known.items():
         free = base = _NOT_IN_A_NAME.sub("_", name)
         number = 1
-        while free in found:
+        while free in renamed:
             number += 1
             free = f"{base}_{number}"
-        found[free] = value
-    return found
+        renamed[free] = value
+    return renamed
 
 
 def _status(run: Run) -> str:

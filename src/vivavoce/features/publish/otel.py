@@ -32,7 +32,7 @@ FORMATS = frozenset(("otel", "openinference"))
 TRACES = Kind("traces.jsonl", "/v1/traces", "span")
 LOGS = Kind("logs.jsonl", "/v1/logs", "score")
 
-_AT_ONCE = 20
+_BATCH_SIZE = 20
 """Conversations in one request."""
 _INTERNAL = 1
 _OK, _ERROR = {"code": 1}, 2
@@ -49,11 +49,11 @@ def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
     resource = _resource(graded)
     yield _traces([_run_span(graded)], resource)
     for some in _batches(conversations(graded, FORMATS)):
-        found = [span for one in some for span in _spans(graded, one)]
-        if found:
-            yield _traces(found, resource)
+        batch_spans = [span for conversation in some for span in _spans(graded, conversation)]
+        if batch_spans:
+            yield _traces(batch_spans, resource)
     for some in _batches(conversations(graded, FORMATS)):
-        events = [event for one in some for event in _events(graded, one, left_out)]
+        events = [event for conversation in some for event in _events(graded, conversation, left_out)]
         if events:
             body = {"scope": _scope(), "logRecords": events}
             yield Request(LOGS, {"resourceLogs": [{"resource": resource, "scopeLogs": [body]}]}, len(events))
@@ -65,7 +65,7 @@ def _traces(data: list[Data], resource: Data) -> Request:
 
 
 def _batches(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
-    while some := [conversation for conversation, _ in zip(conversations, range(_AT_ONCE), strict=False)]:
+    while some := [conversation for conversation, _ in zip(conversations, range(_BATCH_SIZE), strict=False)]:
         yield some
 
 
@@ -118,9 +118,9 @@ def _spans(graded: GradedRun, conversation: Conversation) -> Iterator[Data]:
     for span in spans(conversation):
         end = max(end, span.end)
         ids = {"traceId": span.trace, "spanId": span.id, "parentSpanId": span.parent or ""}
-        said = _turn(span) if span.parent else _whole(conversation)
+        content = _turn(span) if span.parent else _whole(conversation)
         links: Data = {} if span.parent else {"links": [{**_run_ids(graded), "attributes": []}]}
-        yield {**ids, **_times(span.start, span.end), **_about(span.name, {**known, **said}, span.failure), **links}
+        yield {**ids, **_times(span.start, span.end), **_about(span.name, {**known, **content}, span.failure), **links}
     for name, score in _scores(conversation):
         if score.state != "skipped":
             yield _score_span(graded, conversation, name, score, end)
@@ -129,18 +129,18 @@ def _spans(graded: GradedRun, conversation: Conversation) -> Iterator[Data]:
 def _whole(conversation: Conversation) -> Data:
     """Return the whole conversation as what an agent was given and what it made at last."""
     messages = [message.to_dict() for message in conversation.outcome.attempt.trajectory.messages]
-    made = len(messages) - 1 if messages and messages[-1]["role"] == "assistant" else len(messages)
+    first_output = len(messages) - 1 if messages and messages[-1]["role"] == "assistant" else len(messages)
     return {
-        "gen_ai.input.messages": _messages(messages[:made]),
-        "gen_ai.output.messages": _messages(messages[made:]),
+        "gen_ai.input.messages": _messages(messages[:first_output]),
+        "gen_ai.output.messages": _messages(messages[first_output:]),
     }
 
 
 def _turn(span: Span) -> Data:
     usage = span.usage
     return {
-        "gen_ai.input.messages": _messages(span.given),
-        "gen_ai.output.messages": _messages(span.made),
+        "gen_ai.input.messages": _messages(span.inputs),
+        "gen_ai.output.messages": _messages(span.outputs),
         "gen_ai.usage.input_tokens": None if usage is None else usage.input_tokens,
         "gen_ai.usage.output_tokens": None if usage is None else usage.output_tokens,
     }
@@ -185,7 +185,7 @@ def _events(graded: GradedRun, conversation: Conversation, left_out: Counter[str
         if score.state == "skipped":
             left_out["score that was skipped"] += score.turn is None
             continue
-        place = _placed(conversation, score)
+        place = _place_of(conversation, score)
         known = _score(graded, conversation, name, score)
         if place.session is not None:
             known["gen_ai.conversation.id"] = place.session
@@ -200,7 +200,7 @@ def _events(graded: GradedRun, conversation: Conversation, left_out: Counter[str
         }
 
 
-def _placed(conversation: Conversation, score: Score) -> Place:
+def _place_of(conversation: Conversation, score: Score) -> Place:
     """Return what a score is about; of a conversation of ours that is the span of the whole, or of its turn."""
     place = conversation.place_of(score.turn)
     return Place(place.trace, conversation.root) if conversation.is_new and score.turn is None else place
@@ -242,12 +242,12 @@ def address() -> Address:
     """Return where the receiver is and what goes with each request, as exporters read it from the environment.
 
     Raises:
-        UsageError: the address or the headers are none.
+        UsageError: the address or the headers are invalid.
     """
     name = "OTEL_EXPORTER_OTLP_ENDPOINT"
     place = checked_url(os.environ.get(name) or "http://localhost:4318", name).rstrip("/")
     headers = dict(_headers(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS") or ""))
-    return Address("OpenTelemetry", place, headers, tuple(headers.values()), has, refused)
+    return Address("OpenTelemetry", place, headers, tuple(headers.values()), has, list_refusals)
 
 
 def _headers(text: str) -> Iterator[tuple[str, str]]:
@@ -264,7 +264,7 @@ def has(request: Request, fault: Fault) -> bool:
     return False
 
 
-def refused(answer: Any) -> list[str]:
+def list_refusals(answer: Any) -> list[str]:
     """Return why items were refused of a request that was answered with a success."""
     partial = fields_in(fields_in(answer).get("partialSuccess"))
     count = int(partial.get("rejectedSpans") or partial.get("rejectedLogRecords") or 0)

@@ -19,7 +19,14 @@ from urllib.parse import quote
 
 from vivavoce.errors import Fault
 from vivavoce.features.publish.conversation import Conversation, Place, Span, conversations, spans
-from vivavoce.features.publish.scores import VALUES, Published, PublishedLabel, is_judged, published, published_labels
+from vivavoce.features.publish.scores import (
+    VALUES,
+    Published,
+    PublishedLabel,
+    is_judged,
+    published_labels,
+    published_scores,
+)
 from vivavoce.features.publish.sending import OLDER_SERVER, Address, Ask, Kind, Request
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import strict_json
@@ -31,8 +38,8 @@ _LISTS = ("span", "trace", "session")
 DATASETS = Kind("datasets.jsonl", "/v1/datasets/upload?sync=true", "example")
 PROJECTS = Kind("projects.jsonl", "/v1/projects", "project")
 ANNOTATIONS = {of: Kind(f"{of}_annotations.jsonl", f"/v1/{of}_annotations", f"{of} annotation") for of in _LISTS}
-_AT_ONCE = 100
-_CHOSEN = ("max_samples", "tags", "samples")
+_BATCH_SIZE = 100
+_SUBSET_OPTIONS = ("max_samples", "tags", "samples")
 _DUPLICATES, _RECEIVED = (re.compile(rf"total_{what}\W+(\d+)") for what in ("duplicates", "received"))
 
 
@@ -54,15 +61,15 @@ def kinds() -> tuple[Kind, ...]:
 def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
     """Yield what is posted, in this order; what Phoenix cannot keep is counted in `left_out`."""
     yield from _dataset(graded, left_out)
-    if any(one.is_new for one in conversations(graded, FORMATS)):
+    if any(each.is_new for each in conversations(graded, FORMATS)):
         yield Request(PROJECTS, {"name": project()})
     kind = spans_kind()
     for conversation in conversations(graded, FORMATS):
         if conversation.is_new:
             yield Request(kind, {"data": [_span(span, conversation) for span in spans(conversation)]})
     for at, of in enumerate(_LISTS):
-        found = chain(_annotations(graded, of, Counter() if at else left_out), _labels(graded, of))
-        while batch := [one for one, _ in zip(found, range(_AT_ONCE), strict=False)]:
+        annotations = chain(_annotations(graded, of, Counter() if at else left_out), _labels(graded, of))
+        while batch := [annotation for annotation, _ in zip(annotations, range(_BATCH_SIZE), strict=False)]:
             yield Request(ANNOTATIONS[of], {"data": batch}, len(batch))
 
 
@@ -73,16 +80,18 @@ def _dataset(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
         rows.setdefault(conversation.outcome.attempt.key.sample_id, conversation)
     if not rows:
         return
-    if not graded.ended or graded.run.partial_of or any(graded.run.options.get(name) for name in _CHOSEN):
-        left_out["example of a dataset, of which the run has only a part"] += len(rows)
+    if not graded.ended or graded.run.partial_of or any(graded.run.options.get(name) for name in _SUBSET_OPTIONS):
+        left_out["example of a dataset that the run has only in part"] += len(rows)
         return
     body = {
         "action": "update",
         "name": graded.run.suite,
         "description": f"samples of the suite {graded.run.suite}",
-        "inputs": [_input(one) for one in rows.values()],
-        "outputs": [_output(one) for one in rows.values()],
-        "metadata": [dict(cast("Mapping[str, Any]", one.row.get("metadata") or {})) for one in rows.values()],
+        "inputs": [_input(conversation) for conversation in rows.values()],
+        "outputs": [_output(conversation) for conversation in rows.values()],
+        "metadata": [
+            dict(cast("Mapping[str, Any]", conversation.row.get("metadata") or {})) for conversation in rows.values()
+        ],
         "example_ids": list(rows),
     }
     yield Request(DATASETS, body, len(rows), Request(DATASETS, {**body, "action": "create"}, len(rows)))
@@ -103,9 +112,9 @@ def _output(conversation: Conversation) -> dict[str, Any]:
 def _annotations(graded: GradedRun, of: str, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
     """Yield the annotations of spans, of traces or of sessions."""
     for conversation in conversations(graded, FORMATS):
-        for found in published(conversation, graded.grading, left_out):
-            if _about(found.place) == of:
-                yield _annotation(found, of, graded.grading.id)
+        for score in published_scores(conversation, graded.grading, left_out):
+            if _about(score.place) == of:
+                yield _annotation(score, of, graded.grading.id)
 
 
 def _labels(graded: GradedRun, of: str) -> Iterator[dict[str, Any]]:
@@ -119,8 +128,8 @@ def _about(place: Place) -> str:
     return "session" if place.session is not None else "trace" if place.span is None else "span"
 
 
-def _annotation(found: Published, of: str, grading: str) -> dict[str, Any]:
-    score = found.score
+def _annotation(score_to_send: Published, of: str, grading: str) -> dict[str, Any]:
+    score = score_to_send.score
     value = score.raw if score.value is None else score.value
     result = {
         "label": score.raw if isinstance(score.raw, str) else {True: "pass", False: "fail", None: None}[score.passed],
@@ -128,28 +137,28 @@ def _annotation(found: Published, of: str, grading: str) -> dict[str, Any]:
         "explanation": score.reason,
     }
     kind = "LLM" if is_judged(score) else "CODE"
-    return _annotated(found, of, kind, result, grading)
+    return _build_annotation(score_to_send, of, kind, result, grading)
 
 
 def _label(published_label: PublishedLabel, of: str) -> dict[str, Any]:
     label = published_label.label
     result = {"label": label.verdict, "score": VALUES[label.verdict], "explanation": label.note}
-    return _annotated(published_label, of, "HUMAN", result, f"{published_label.about['run']} {label.author}")
+    return _build_annotation(published_label, of, "HUMAN", result, f"{published_label.about['run']} {label.author}")
 
 
-def _annotated(
-    found: Published | PublishedLabel, of: str, kind: str, result: Mapping[str, Any], identifier: str
+def _build_annotation(
+    score_or_label: Published | PublishedLabel, of: str, kind: str, result: Mapping[str, Any], identifier: str
 ) -> dict[str, Any]:
     """Return an annotation; one with the same name and identifier about the same is replaced."""
-    place = found.place
+    place = score_or_label.place
     ids = {"span": place.span, "trace": place.trace, "session": place.session}
-    turn = "" if "turn" not in found.about or of == "span" else f" turn {found.about['turn']}"
+    turn = "" if "turn" not in score_or_label.about or of == "span" else f" turn {score_or_label.about['turn']}"
     return {
-        "name": found.name,
+        "name": score_or_label.name,
         "annotator_kind": kind,
         f"{of}_id": ids[of],
-        "result": {name: one for name, one in result.items() if one is not None},
-        "metadata": found.about,
+        "result": {name: item for name, item in result.items() if item is not None},
+        "metadata": score_or_label.about,
         "identifier": f"{identifier}{turn}",
     }
 
@@ -158,9 +167,9 @@ def _span(span: Span, conversation: Conversation) -> dict[str, Any]:
     key = conversation.outcome.attempt.key
     known: dict[str, Any] = {
         "openinference.span.kind": "CHAIN" if span.parent is None else "AGENT",
-        "input.value": strict_json(span.given),
+        "input.value": strict_json(span.inputs),
         "input.mime_type": "application/json",
-        "output.value": strict_json(span.made),
+        "output.value": strict_json(span.outputs),
         "output.mime_type": "application/json",
         "metadata": strict_json({"run": conversation.run, "sample": key.sample_id, "target": key.target}),
     }
@@ -188,14 +197,14 @@ def address() -> Address:
     """Return where Phoenix is and who asks, as its own packages read it from the environment.
 
     Raises:
-        UsageError: the address is none.
+        UsageError: the address is invalid.
     """
     names = ("PHOENIX_ENDPOINT", "PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_BASE_URL")
-    name = next((one for one in names if os.environ.get(one)), names[1])
+    name = next((each for each in names if os.environ.get(each)), names[1])
     place = checked_url(os.environ.get(name) or "http://localhost:6006", name).rstrip("/").removesuffix("/v1/traces")
     key = os.environ.get("PHOENIX_API_KEY")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return Address("Phoenix", place.rstrip("/"), headers, (key,) if key else (), has, refused, ready)
+    return Address("Phoenix", place.rstrip("/"), headers, (key,) if key else (), has, list_refusals, ready)
 
 
 async def ready(request: Request, ask: Ask) -> Request | None:
@@ -203,12 +212,12 @@ async def ready(request: Request, ask: Ask) -> Request | None:
     if request.kind != PROJECTS:
         return request
     try:
-        found = await ask(f"{PROJECTS.path}/{quote(request.body['name'], safe='')}", None)
+        project_data = await ask(f"{PROJECTS.path}/{quote(request.body['name'], safe='')}", None)
     except Fault as fault:
         if fault.status not in OLDER_SERVER:
             raise
         return request
-    known = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    known = cast("dict[str, Any]", project_data) if isinstance(project_data, dict) else {}
     return (
         None if isinstance(known.get("data"), dict) and known["data"].get("name") == request.body["name"] else request
     )
@@ -218,11 +227,11 @@ def has(request: Request, fault: Fault) -> bool:
     """Return whether a refusal says that Phoenix has it already: the project, the dataset, or each span of a trace."""
     if request.kind in (PROJECTS, DATASETS):
         return fault.status == 409
-    duplicates, received = (found.search(fault.evidence or "") for found in (_DUPLICATES, _RECEIVED))
+    duplicates, received = (search.search(fault.evidence or "") for search in (_DUPLICATES, _RECEIVED))
     return bool(fault.status == 400 and duplicates and received and duplicates[1] == received[1])
 
 
-def refused(answer: Any) -> list[str]:
+def list_refusals(answer: Any) -> list[str]:
     """Return why items of a request were refused that was answered with a success; Phoenix refuses all or nothing."""
     del answer
     return []

@@ -62,7 +62,7 @@ def _figures(summary: Summary) -> Iterator[tuple[str, float | None]]:
         yield f"{place}/p50", latency.p50
         yield f"{place}/p95", latency.p95
     for role, used in summary.usage.items():
-        yield from _used(f"usage/{role}", used)
+        yield from _usage_numbers(f"usage/{role}", used)
 
 
 def _of_grader(name: str, summary: GraderSummary) -> Iterator[tuple[str, float | None]]:
@@ -77,7 +77,7 @@ def _of_grader(name: str, summary: GraderSummary) -> Iterator[tuple[str, float |
         yield f"{name}/pass_hat_{k}", summary.pass_hat.get(k)
 
 
-def _used(place: str, used: Usage) -> Iterator[tuple[str, float | None]]:
+def _usage_numbers(place: str, used: Usage) -> Iterator[tuple[str, float | None]]:
     yield f"{place}/input_tokens", used.input_tokens
     yield f"{place}/output_tokens", used.output_tokens
     yield f"{place}/calls", used.calls
@@ -105,7 +105,7 @@ class Published(NamedTuple):
     about: dict[str, Any]
 
 
-def published(conversation: Conversation, grading: Grading, left_out: Counter[str]) -> Iterator[Published]:
+def published_scores(conversation: Conversation, grading: Grading, left_out: Counter[str]) -> Iterator[Published]:
     """Yield the scores of a conversation, of the whole before its turns; an error and a skip are not scores."""
     scores = dict(conversation.outcome.scores)
     if conversation.outcome.reward is not None:
@@ -167,9 +167,9 @@ def published_labels(graded: GradedRun, formats: frozenset[str]) -> Iterator[Pub
     labels: defaultdict[AttemptKey, list[Label]] = defaultdict(list)
     for label in graded.store.labels.all(graded.run.id):
         labels[label.key].append(label)
-    for one in conversations(graded, formats) if labels else ():
-        for label in labels[one.outcome.attempt.key]:
-            yield _published_label(one, label)
+    for conversation in conversations(graded, formats) if labels else ():
+        for label in labels[conversation.outcome.attempt.key]:
+            yield _published_label(conversation, label)
 
 
 def _published_label(conversation: Conversation, label: Label) -> PublishedLabel:

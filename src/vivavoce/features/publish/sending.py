@@ -45,21 +45,21 @@ def write_requests(requests: Iterable[Request], kinds: Sequence[Kind], directory
     Raises:
         UsageError: the folder cannot be written.
     """
-    written: Counter[str] = Counter()
+    item_counts: Counter[str] = Counter()
     names: set[str] = set()
     for kind, group in groupby(requests, key=lambda request: request.kind):
         names.add(kind.file)
         with whole_file(directory / kind.file) as path, path.open("w", encoding="utf-8", newline="") as file:
-            for one in group:
-                file.write(strict_json(one.body) + "\n")
-                written[kind.item] += one.items
+            for request in group:
+                file.write(strict_json(request.body) + "\n")
+                item_counts[kind.item] += request.items
     try:
         for kind in kinds:
             if kind.file not in names:
                 (directory / kind.file).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{directory}: cannot be written: {error.strerror or error}") from error
-    return written
+    return item_counts
 
 
 def count_items(items: Mapping[str, int]) -> str:
@@ -67,13 +67,13 @@ def count_items(items: Mapping[str, int]) -> str:
     return ", ".join(count(number, item) for item, number in items.items()) or "nothing"
 
 
-AT_ONCE = 8
+BATCH_SIZE = 8
 """Requests on their way at a time."""
 Ask = Callable[[str, Any], Awaitable[Any]]
 """Gets what a tool has at a path, or posts a body there where one is given, and returns the answer as JSON."""
 OLDER_SERVER = (400, 404, 405, 422)
 """Statuses of a server that does not know an address, or what is posted there."""
-_SHOWN = 3
+_MAX_REASONS = 3
 
 
 async def as_it_is(request: Request, ask: Ask) -> Request:
@@ -92,7 +92,7 @@ class Address:
         headers: what goes with every request.
         secrets: what no message may show.
         has: whether a refusal of a request says that the tool has it already.
-        refused: why items of a request were refused, told by the answer to it.
+        refused: returns from an answer why items of a request were refused.
         ready: what to post of a request when its turn comes, None where the tool has it already.
     """
 
@@ -124,18 +124,20 @@ async def send(requests: Iterable[Request], address: Address) -> Sent:
     sender = _Sender(address)
     try:
         for _, group in groupby(requests, key=lambda request: request.kind):
-            while some := list(islice(group, AT_ONCE)):
+            while some := list(islice(group, BATCH_SIZE)):
                 await _all(sender.post, some)
     except Fault as fault:
-        told = f": {fault.evidence}" if fault.evidence else ""
+        evidence = f": {fault.evidence}" if fault.evidence else ""
         again = "what was already sent stays there; sending it again creates no duplicates"
-        raise UsageError(f"{address.tool}: {fault}{told}", again) from fault
+        raise UsageError(f"{address.tool}: {fault}{evidence}", again) from fault
     finally:
         await sender.close()
     if sender.sent.refused:
         reasons = list(dict.fromkeys(sender.sent.refused))
-        shown = "; ".join(reasons[:_SHOWN]) + (f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else "")
-        raise UsageError(f"{address.tool} refused {count(len(sender.sent.refused), 'item')}: {shown}")
+        first_reasons = "; ".join(reasons[:_MAX_REASONS]) + (
+            f"; and {len(reasons) - _MAX_REASONS} more" if len(reasons) > _MAX_REASONS else ""
+        )
+        raise UsageError(f"{address.tool} refused {count(len(sender.sent.refused), 'item')}: {first_reasons}")
     return sender.sent
 
 
@@ -154,7 +156,7 @@ class _Sender:
     def __init__(self, address: Address) -> None:
         self.sent = Sent()
         self._address = address
-        self._client = Client(Limits(concurrency=AT_ONCE, timeout=60.0), address.secrets, Fault)
+        self._client = Client(Limits(concurrency=BATCH_SIZE, timeout=60.0), address.secrets, Fault)
         self._older: set[Kind] = set()
 
     async def post(self, request: Request) -> None:
@@ -179,12 +181,12 @@ class _Sender:
         self.sent.refused += self._address.refused(answer)
 
     async def _ask(self, path: str, body: Any, headers: Sequence[tuple[str, str]] = ()) -> Any:
-        given = {**self._address.headers, **dict(headers)}
+        headers_to_send = {**self._address.headers, **dict(headers)}
         url, method, data = f"{self._address.url}{path}", "GET", None
         if body is not None:
             method, data = "POST", strict_json(body).encode()
-            given["Content-Type"] = "application/json"
-        answer = await retrying(partial(self._client.request, method, url, data, given, repeatable=True))
+            headers_to_send["Content-Type"] = "application/json"
+        answer = await retrying(partial(self._client.request, method, url, data, headers_to_send, repeatable=True))
         return answer.json() if answer.body.strip() else None
 
     async def close(self) -> None:
@@ -192,7 +194,7 @@ class _Sender:
         await self._client.close()
 
 
-def in_words(sent: Sent) -> Iterator[str]:
+def describe_sent(sent: Sent) -> Iterator[str]:
     """Yield what was sent, in words."""
     for item, number in sent.items.items():
         yield count(number, item)

@@ -16,7 +16,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import count
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
-_LONGEST = 128
+_MAX_CHARS = 128
 """Characters of the name of a project."""
 
 
@@ -28,7 +28,7 @@ def publish(graded: GradedRun) -> list[str]:
         UsageError: wandb refuses it, or cannot be reached.
     """
     wandb = load()
-    project = os.environ.get("WANDB_PROJECT") or _NOT_IN_A_NAME.sub("-", graded.run.suite)[:_LONGEST]
+    project = os.environ.get("WANDB_PROJECT") or _NOT_IN_A_NAME.sub("-", graded.run.suite)[:_MAX_CHARS]
     numbers = figures(graded.summary())
     known = {**parameters(graded), "run": graded.run.id, "grading": graded.grading.id}
     identity = _NOT_IN_A_NAME.sub("-", graded.grading.id)

@@ -1,4 +1,4 @@
-"""What a user does with a message, by the words that stand in it: greets, thanks, confirms, corrects."""
+"""What a user does with a message, by its words: greets, thanks, confirms, corrects."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def _patterns() -> Mapping[str, regex.Pattern[str]]:
             lists[head[1]] = []
         elif line and not line.startswith("#"):
             lists[list(lists)[-1]].append(line)
-    found = {act: compile_phrases(lines) for act, lines in lists.items()}
-    return {act: pattern for act, pattern in found.items() if pattern is not None}
+    patterns = {act: compile_phrases(lines) for act, lines in lists.items()}
+    return {act: pattern for act, pattern in patterns.items() if pattern is not None}

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.features.realism.differences import FEATURE_BOUNDS
 from vivavoce.features.realism.features import FEATURES
 from vivavoce.features.realism.measuring import Both
-from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.reading import UserSides
 from vivavoce.features.realism.telling_apart import Apart, by_manner
-from vivavoce.stats.groups import RATE, adjusted
+from vivavoce.stats.groups import RATE, adjust_p_values
 from vivavoce.stats.ranking import separation
 from vivavoce.stats.two_means import mean_differences
 
@@ -63,7 +63,7 @@ class Change(BaseModel):
     features: list[FeatureChange]
 
 
-def changed(earlier: Spoken, both: Both, apart: Apart) -> Change:
+def compare_runs(earlier: UserSides, both: Both, apart: Apart) -> Change:
     """Compare an earlier run with a later one, each next to the same real conversations.
 
     A feature counts where the two runs differ at a false-discovery rate of 5%.
@@ -71,31 +71,31 @@ def changed(earlier: Spoken, both: Both, apart: Apart) -> Change:
     before, runs = Both(earlier, both.real), Both(both.simulated, earlier)
     moved: list[tuple[FeatureChange, float]] = []
     differences = mean_differences(runs.rows, runs.clusters, runs.is_simulated, FEATURE_BOUNDS)
-    for place, (feature, found) in enumerate(zip(FEATURES, differences, strict=True)):
+    for place, (feature, difference) in enumerate(zip(FEATURES, differences, strict=True)):
         real = both.rows[~both.is_simulated, place]
         real = real[~np.isnan(real)]
-        if found is None or found.p_value is None or not len(real):
+        if difference is None or difference.p_value is None or not len(real):
             continue
         column = runs.rows[:, place]
         later, first = (float(np.nanmean(column[side])) for side in (runs.is_simulated, ~runs.is_simulated))
         change = _change(feature.key, feature.name, feature.unit, (first, later, float(real.mean())))
-        moved.append((change, found.p_value if found.excludes_zero else 1.0))
-    q_values = adjusted([p for _, p in moved])
-    counted = [one for (one, _), q in zip(moved, q_values, strict=True) if q <= RATE]
+        moved.append((change, difference.p_value if difference.excludes_zero else 1.0))
+    q_values = adjust_p_values([p for _, p in moved])
+    counting = [change for (change, _), q in zip(moved, q_values, strict=True) if q <= RATE]
     return Change(
         earlier=earlier.name,
         conversations=len(earlier.sides),
         before=_apartness(before, by_manner(before).apart),
         after=_apartness(both, apart),
-        features=sorted(counted, key=lambda one: one.direction == "farther"),
+        features=sorted(counting, key=lambda change: change.direction == "farther"),
     )
 
 
 def _apartness(both: Both, classifier: Apart) -> Apartness:
-    found = separation(list(both.rows.T), both.is_simulated, both.clusters)
-    if found is None:
+    distance = separation(list(both.rows.T), both.is_simulated, both.clusters)
+    if distance is None:
         return Apartness(classifier=classifier)
-    return Apartness(classifier=classifier, features=found.mean, low=found.low, high=found.high)
+    return Apartness(classifier=classifier, features=distance.mean, low=distance.low, high=distance.high)
 
 
 def _change(key: str, name: str, unit: str, means: tuple[float, float, float]) -> FeatureChange:

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, existing, files, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
-from vivavoce.features.realism.fitting import Fitted, fitted
-from vivavoce.features.realism.reading import Spoken, spoken_in_file, spoken_in_run
+from vivavoce.features.realism.fitting import Fitted, fit_personas
+from vivavoce.features.realism.reading import UserSides, spoken_in_file, spoken_in_run
 from vivavoce.features.realism.realism import realism
 from vivavoce.features.realism.report import blocks, markdown_realism
 from vivavoce.files.paths import whole_file
@@ -74,29 +74,29 @@ def command(
     simulated from real conversations; the conversations least like the other side; and kinds of real users that are
     missing. With --fit and without RUN, only the file is written. Exit codes: 0 done, 2 wrong usage.
     """
-    with ExitStack() as held:
-        spoken = partial(_spoken, held, store_of(store))
-        real = spoken(against, from_)
+    with ExitStack() as stack:
+        read_users = partial(_read_users, stack, store_of(store))
+        real = read_users(against, from_)
         if fit is not None:
-            _write(fitted(real), fit)
+            _write(fit_personas(real), fit)
             if run is None and earlier is None:
                 return
-        before = None if earlier is None else spoken(earlier, None)
+        before = None if earlier is None else read_users(earlier, None)
         options = ["--store", store] if store else []
-        simulated = spoken(run or "latest", None)
+        simulated = read_users(run or "latest", None)
         console = notes()
         with console.status("comparing …") if console.is_terminal else nullcontext():
-            found = realism(simulated, real, earlier=before, embedder=embedder, options=options)
+            report = realism(simulated, real, earlier=before, embedder=embedder, options=options)
     if as_json:
-        print_json(found.model_dump_json(indent=2))
+        print_json(report.model_dump_json(indent=2))
     elif as_markdown:
-        files().write(markdown_realism(found))
+        files().write(markdown_realism(report))
     else:
-        for block in blocks(found, limit):
+        for block in blocks(report, limit):
             out().print(block, soft_wrap=isinstance(block, Text))
 
 
-def _spoken(stack: ExitStack, store: str, name: str, format_: str | None) -> Spoken:
+def _read_users(stack: ExitStack, store: str, name: str, format_: str | None) -> UserSides:
     """Return the users' sides of a file, or of a run where there is no file of that name.
 
     Raises:
@@ -110,7 +110,7 @@ def _spoken(stack: ExitStack, store: str, name: str, format_: str | None) -> Spo
     return spoken_in_run(stack.enter_context(Store.open(store, create=False)), name)
 
 
-def _write(found: Fitted, path: Path) -> None:
+def _write(part: Fitted, path: Path) -> None:
     """Write the fitted part of a suite.
 
     Raises:
@@ -120,12 +120,12 @@ def _write(found: Fitted, path: Path) -> None:
         raise UsageError(f"{path} already exists and is not overwritten; name another file with --fit")
     try:
         with whole_file(path) as new:
-            new.write_text(found.text(), encoding="utf-8", newline="\n")
+            new.write_text(part.text(), encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
-    kinds = count(len(found.part["tester"]["personas"]), "persona")
+    kinds = count(len(part.part["tester"]["personas"]), "persona")
     notes().print(
-        f"wrote {path}: {kinds}, fitted to {count(found.conversations, 'conversation')}; {found.held_back:,} are held "
+        f"wrote {path}: {kinds}, fitted to {count(part.conversations, 'conversation')}; {part.held_back:,} are held "
         "out. Add it to a suite with driver: penelope, run the suite, and compare with --earlier",
         soft_wrap=True,
     )

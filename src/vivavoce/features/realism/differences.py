@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.features.realism.features import FEATURES, Feature
 from vivavoce.features.realism.measuring import Both
-from vivavoce.stats.groups import RATE, adjusted
+from vivavoce.stats.groups import RATE, adjust_p_values
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.ranking import auroc
 from vivavoce.stats.two_means import UNBOUNDED, Bounds, MeanDifference, mean_differences
@@ -62,16 +62,16 @@ def feature_differences(both: Both) -> list[FeatureDifference]:
     """Return all features, those that differ beyond chance first, and among them the most telling first."""
     differences = mean_differences(both.rows, both.clusters, both.is_simulated, FEATURE_BOUNDS)
     compared = [
-        _compared(both, place, feature, difference)
+        _compare_feature(both, place, feature, difference)
         for place, (feature, difference) in enumerate(zip(FEATURES, differences, strict=True))
     ]
-    tested = [one.p_value for one in compared if one.p_value is not None]
-    q_values = iter(adjusted(tested))
-    found = [
-        one if one.p_value is None else _with_q(one, difference, next(q_values))
-        for one, difference in zip(compared, differences, strict=True)
+    tested = [feature.p_value for feature in compared if feature.p_value is not None]
+    q_values = iter(adjust_p_values(tested))
+    adjusted = [
+        feature if feature.p_value is None else _with_q(feature, difference, next(q_values))
+        for feature, difference in zip(compared, differences, strict=True)
     ]
-    return sorted(found, key=lambda one: (not one.differs, -one.telling))
+    return sorted(adjusted, key=lambda feature: (not feature.differs, -feature.telling))
 
 
 def _with_q(difference: FeatureDifference, mean_difference: MeanDifference | None, q_value: float) -> FeatureDifference:
@@ -79,7 +79,9 @@ def _with_q(difference: FeatureDifference, mean_difference: MeanDifference | Non
     return difference.model_copy(update={"q_value": q_value, "differs": differs})
 
 
-def _compared(both: Both, place: int, feature: Feature, mean_difference: MeanDifference | None) -> FeatureDifference:
+def _compare_feature(
+    both: Both, place: int, feature: Feature, mean_difference: MeanDifference | None
+) -> FeatureDifference:
     column = both.rows[:, place]
     known = ~np.isnan(column)
     return FeatureDifference(
@@ -102,14 +104,14 @@ def _figure(both: Both, place: int, feature: Feature, *, simulated: bool) -> Fig
     column = both.rows[:, place]
     which = ~np.isnan(column) & (both.is_simulated == simulated)
     values = column[which].tolist()
-    found = mean_interval(values, list(compress(both.clusters, which.tolist())), bounds=_bounds(feature))
-    if found is None:
+    interval = mean_interval(values, list(compress(both.clusters, which.tolist())), bounds=_bounds(feature))
+    if interval is None:
         return Figure(n=0)
     return Figure(
-        n=found.n,
-        mean=found.mean,
-        low=None if found.low is None else max(0.0, found.low),
-        high=found.high,
+        n=interval.n,
+        mean=interval.mean,
+        low=None if interval.low is None else max(0.0, interval.low),
+        high=interval.high,
         median=float(np.median(values)),
     )
 

@@ -29,7 +29,7 @@ _WORD = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _END = tuple(".!?。！？…")
 _PUNCTUATION = re.compile(r"[,;:()\"“”–—-]")
-_LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
 
 Unit = Literal["count", "ratio", "share"]
 Measure = Callable[[UserSide], float | None]
@@ -51,7 +51,7 @@ class Feature:
     english: bool = False
 
 
-def measured(sides: Sequence[UserSide], english: Sequence[bool]) -> Floats:
+def measure(sides: Sequence[UserSide], english: Sequence[bool]) -> Floats:
     """Return a row for each conversation and a column for each of `FEATURES`; NaN where there is nothing to measure.
 
     `english` says for each conversation whether it is taken to be English.
@@ -81,8 +81,8 @@ def _lengths(side: UserSide) -> list[int]:
 
 
 def _sentence_length(side: UserSide) -> float | None:
-    found = [len(words(one)) for message in side.messages for one in _SENTENCE.split(message)]
-    return fmean(lengths) if (lengths := [one for one in found if one]) else None
+    lengths_of_all = [len(words(sentence)) for message in side.messages for sentence in _SENTENCE.split(message)]
+    return fmean(lengths) if (lengths := [length for length in lengths_of_all if length]) else None
 
 
 def _unevenness(side: UserSide) -> float | None:
@@ -97,20 +97,20 @@ def _details(message: str) -> Iterator[str]:
         for place, word in enumerate(sentence.split()):
             bare = word.strip(".,;:!?()\"'“”’")
             digit = any(map(str.isdigit, bare))
-            named = place > 0 and bare[:1].isupper() and bare not in ("I", "I'm", "I'd", "I'll", "I've", "OK")
-            if digit or "@" in bare or named:
+            is_name = place > 0 and bare[:1].isupper() and bare not in ("I", "I'm", "I'd", "I'll", "I've", "OK")
+            if digit or "@" in bare or is_name:
                 yield fold(bare)
 
 
 def _new_details(side: UserSide) -> list[int]:
     """Return how many details each message tells that neither side said before."""
     known = ""
-    told: set[str] = set()
+    details_so_far: set[str] = set()
     counts: list[int] = []
     for message, before in zip(side.messages, side.before, strict=True):
         known += f"\n{fold(before)}"
-        fresh = {detail for detail in _details(message) if detail not in told and detail not in known}
-        told |= fresh
+        fresh = {detail for detail in _details(message) if detail not in details_so_far and detail not in known}
+        details_so_far |= fresh
         counts.append(len(fresh))
     return counts
 
@@ -169,12 +169,12 @@ def _punctuation(side: UserSide) -> float | None:
 
 
 def _is_laid_out(message: str) -> bool:
-    return "\n" in message.strip() or _LISTED.search(message) is not None
+    return "\n" in message.strip() or _LIST_ITEM.search(message) is not None
 
 
 def _closes(side: UserSide) -> float:
-    said = side.messages[-1]
-    return does("thanks", said) or does("says goodbye", said)
+    last_message = side.messages[-1]
+    return does("thanks", last_message) or does("says goodbye", last_message)
 
 
 def _leaves_open(side: UserSide) -> float:

@@ -13,19 +13,19 @@ from vivavoce.errors import UsageError
 from vivavoce.features.realism.features import FEATURES
 from vivavoce.features.realism.kinds import find_kinds
 from vivavoce.features.realism.measuring import Both, usual_language
-from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.reading import UserSides
 from vivavoce.files.plain_yaml import yaml_text
 from vivavoce.report.text import count, one_line
 from vivavoce.stats.resampling import Floats
 
-FEWEST = 20
+MIN_CONVERSATIONS = 20
 """Conversations that it takes to fit anything."""
-LONGEST = 95.0
+MAX_TURNS_PERCENTILE = 95.0
 """The percentile of the messages of a conversation that is the most a tester gets."""
 USUAL = (10.0, 90.0)
 """Percentiles between which a value is usual."""
 RAREST = 0.02
-"""What stands in a smaller share of messages is left out."""
+"""What a smaller share of messages has is left out."""
 
 _TRAILING = re.compile(r" +$", re.MULTILINE)
 _PLACES = {feature.key: place for place, feature in enumerate(FEATURES)}
@@ -83,7 +83,7 @@ class Fitted:
         ) + _TRAILING.sub("", yaml_text(dict(self.part)))
 
 
-def fitted(real: Spoken) -> Fitted:
+def fit_personas(real: UserSides) -> Fitted:
     """Fit personas to the half of real conversations that is not held back.
 
     Raises:
@@ -91,10 +91,10 @@ def fitted(real: Spoken) -> Fitted:
     """
     part = real.only(held_back=False)
     number = len(part.sides)
-    if number < FEWEST:
+    if number < MIN_CONVERSATIONS:
         raise UsageError(
             f"{real.name}: too few conversations to fit personas: {number} in the training half, at least "
-            f"{FEWEST} needed"
+            f"{MIN_CONVERSATIONS} needed"
         )
     both = Both(part, part)
     rows = both.rows[:number]
@@ -104,21 +104,21 @@ def fitted(real: Spoken) -> Fitted:
     personas: list[dict[str, Any]] = []
     for kind in range(int(of.max()) + 1):
         inside = of == kind
-        named = _name(rows, inside, [persona["name"] for persona in personas])
+        name = _name(rows, inside, [persona["name"] for persona in personas])
         share = round(float(inside.mean()), 3)
-        personas.append({"share": share, "name": named, **_persona(rows[inside]), **language})
+        personas.append({"share": share, "name": name, **_persona(rows[inside]), **language})
     messages = rows[:, _PLACES["messages"]]
-    most = max(2, int(np.ceil(np.percentile(messages, LONGEST))))
+    most = max(2, int(np.ceil(np.percentile(messages, MAX_TURNS_PERCENTILE))))
     return Fitted({"tester": {"max_turns": most, "personas": personas}}, number, len(real.sides) - number, real.name)
 
 
-def _language(part: Spoken) -> dict[str, str]:
+def _language(part: UserSides) -> dict[str, str]:
     """Return the field for the language that most users write, none for English or one without a name here."""
     name = _LANGUAGES.get(usual_language(part) or "")
     return {} if name is None else {"language": name}
 
 
-def _name(rows: Floats, inside: np.ndarray, taken: list[str]) -> str:
+def _name(rows: Floats, inside: np.ndarray, used_names: list[str]) -> str:
     """Return a name by the feature in which a kind differs most from all, which no other kind has."""
     apart: list[tuple[float, str]] = []
     for key, (less, more) in _NAMES.items():
@@ -128,8 +128,8 @@ def _name(rows: Floats, inside: np.ndarray, taken: list[str]) -> str:
         if spread > 1e-9 and (known & inside).any():
             by = (float(column[known & inside].mean()) - float(column[known].mean())) / spread
             apart.append((abs(by), more if by > 0 else less))
-    names = [name for _, name in sorted(apart, reverse=True) if name not in taken]
-    return names[0] if names else f"user {len(taken) + 1}"
+    names = [name for _, name in sorted(apart, reverse=True) if name not in used_names]
+    return names[0] if names else f"user {len(used_names) + 1}"
 
 
 def _persona(rows: Floats) -> dict[str, str]:
@@ -151,18 +151,18 @@ def _style(rows: Floats) -> Iterator[str]:
         yield "mostly no capital at the beginning of a message"
     if (stops := _mean(rows, "stops")) is not None and stops < 0.5:
         yield "mostly no full stop at the end of a message"
-    yield from _said(rows, "questions", "asks something")
-    yield from _said(rows, "polite", "says please or could you")
-    yield from _said(rows, "thanks", "says thanks")
-    yield from _said(rows, "informal", "uses short forms such as pls, or leaves out apostrophes")
-    yield from _said(rows, "exclamations", "writes an exclamation mark")
+    yield from _describe_frequency(rows, "questions", "asks something")
+    yield from _describe_frequency(rows, "polite", "says please or could you")
+    yield from _describe_frequency(rows, "thanks", "says thanks")
+    yield from _describe_frequency(rows, "informal", "uses short forms such as pls, or leaves out apostrophes")
+    yield from _describe_frequency(rows, "exclamations", "writes an exclamation mark")
 
 
 def _knowledge(rows: Floats) -> Iterator[str]:
     details = _mean(rows, "details")
     if details is not None:
         yield f"tells about {details:.1f} new numbers or names a message"
-    yield from _said(rows, "corrects", "corrects what was said before")
+    yield from _describe_frequency(rows, "corrects", "corrects what was said before")
 
 
 def _patience(rows: Floats) -> Iterator[str]:
@@ -173,10 +173,10 @@ def _patience(rows: Floats) -> Iterator[str]:
     closes = _mean(rows, "closes")
     if closes is not None:
         yield "ends with thanks or goodbye" if closes >= 0.5 else "leaves without thanks or goodbye"
-    yield from _said(rows, "complains", "complains")
+    yield from _describe_frequency(rows, "complains", "complains")
 
 
-def _said(rows: Floats, key: str, what: str) -> Iterator[str]:
+def _describe_frequency(rows: Floats, key: str, what: str) -> Iterator[str]:
     """Yield how often something is done, in fixed words; nothing where it was not measured."""
     share = _mean(rows, key)
     if share is None or share < RAREST:

@@ -15,15 +15,15 @@ from vivavoce.features.realism.features import FEATURES
 from vivavoce.features.realism.measuring import Both
 from vivavoce.features.realism.wording import value_in_words
 from vivavoce.report.text import one_line
-from vivavoce.stats.groups import RATE, adjusted
+from vivavoce.stats.groups import RATE, adjust_p_values
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.resampling import Floats
 from vivavoce.stats.two_means import mean_differences
 
-MOST = 4
-FEWEST = 20
+MAX_KINDS = 4
+MIN_CONVERSATIONS = 20
 """Conversations from which kinds are looked for."""
-SMALLEST = 0.1
+MIN_SHARE = 0.1
 """The part of the conversations that each kind has at least."""
 SEED = 59
 MARKS = 3
@@ -34,8 +34,8 @@ BY = (
     *("messages", "words", "first_words", "questions", "details", "at_once", "capitals", "stops"),
     *("polite", "informal", "corrects", "closes"),
 )
-"""The features that make a kind: those that a tester can be told to keep to."""
-_COLUMNS = [place for place, one in enumerate(FEATURES) if one.key in BY]
+"""The features that make a kind: those that a tester can follow as instructions."""
+_COLUMNS = [place for place, feature in enumerate(FEATURES) if feature.key in BY]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Centres:
 
     def nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Return the kind of each row of features."""
-        scaled = _scaled(rows, self.mean, self.spread)
+        scaled = _scale(rows, self.mean, self.spread)
         apart = ((scaled[:, None, :] - self.centres[None, :, :]) ** 2).sum(axis=2)
         return apart.argmin(axis=1)
 
@@ -86,7 +86,9 @@ def kinds_of(both: Both) -> list[Kind]:
     inside = (of[:, None] == np.arange(len(kinds.centres))).astype(np.float64)
     bounds = [(0.0, 1.0)] * len(kinds.centres)
     compared = mean_differences(inside, both.clusters, both.is_simulated, bounds)
-    q_values = adjusted([1.0 if one is None or one.p_value is None else one.p_value for one in compared])
+    q_values = adjust_p_values(
+        [1.0 if difference is None or difference.p_value is None else difference.p_value for difference in compared]
+    )
     return [_kind(both, kinds, of, kind, q_values[kind]) for kind in range(len(kinds.centres))]
 
 
@@ -95,25 +97,25 @@ def find_kinds(rows: Floats) -> Centres | None:
 
     Source: D. Arthur and S. Vassilvitskii, k-means++: The Advantages of Careful Seeding (2007).
     """
-    if len(rows) < FEWEST:
+    if len(rows) < MIN_CONVERSATIONS:
         return None
     from scipy.cluster import vq
 
     clustering: Any = vq
     raw = _raw(rows)
-    known = [_known(column) for column in raw.T]
-    mean = np.array([float(one.mean()) if len(one) else 0.0 for one in known])
-    spread = np.array([float(one.std()) if len(one) else 0.0 for one in known])
+    known = [_drop_unknown(column) for column in raw.T]
+    mean = np.array([float(column.mean()) if len(column) else 0.0 for column in known])
+    spread = np.array([float(column.std()) if len(column) else 0.0 for column in known])
     spread = np.where(spread > 1e-9, spread, np.inf)
-    scaled = _scaled(rows, mean, spread)
+    scaled = _scale(rows, mean, spread)
     distinct = len(np.unique(scaled.round(6), axis=0))
-    for number in range(min(MOST, distinct), 1, -1):
+    for number in range(min(MAX_KINDS, distinct), 1, -1):
         try:
             centres, of = clustering.kmeans2(scaled, _seeds(scaled, number), minit="matrix", missing="raise")
         except vq.ClusterError:  # a kind lost all of its rows
             continue
         sizes = np.bincount(of, minlength=number)
-        if sizes.min() >= SMALLEST * len(rows):
+        if sizes.min() >= MIN_SHARE * len(rows):
             return Centres(mean, spread, centres[np.argsort(-sizes, kind="stable")])
     return None
 
@@ -131,11 +133,11 @@ def _seeds(scaled: Floats, number: int) -> Floats:
 def _raw(rows: Floats) -> Floats:
     """Return the columns that make kinds, counts by their logarithms: twice as many words is a step everywhere."""
     counts = np.array([FEATURES[place].unit == "count" for place in _COLUMNS])
-    chosen = rows[:, _COLUMNS]
-    return np.where(counts, np.log1p(np.where(counts, chosen, 0.0)), chosen)
+    columns = rows[:, _COLUMNS]
+    return np.where(counts, np.log1p(np.where(counts, columns, 0.0)), columns)
 
 
-def _scaled(rows: Floats, mean: Floats, spread: Floats) -> Floats:
+def _scale(rows: Floats, mean: Floats, spread: Floats) -> Floats:
     return np.nan_to_num((_raw(rows) - mean) / spread, nan=0.0)
 
 
@@ -164,28 +166,28 @@ def _kind(both: Both, centres: Centres, of: NDArray[np.intp], kind: int, q_value
     )
 
 
-def _middle(both: Both, found: Centres, of: NDArray[np.intp], kind: int) -> int:
+def _middle(both: Both, centres: Centres, of: NDArray[np.intp], kind: int) -> int:
     """Return the place of the real conversation that is nearest to the middle of a kind."""
     places = np.flatnonzero(~both.is_simulated & (of == kind))
-    scaled = _scaled(both.rows[places], found.mean, found.spread)
-    return int(places[((scaled - found.centres[kind]) ** 2).sum(axis=1).argmin()])
+    scaled = _scale(both.rows[places], centres.mean, centres.spread)
+    return int(places[((scaled - centres.centres[kind]) ** 2).sum(axis=1).argmin()])
 
 
 def marks(rows: Floats, inside: NDArray[np.bool_], most: int = MARKS) -> Iterator[str]:
     """Yield the features in which some rows differ most from the others, with both means."""
-    found: list[tuple[float, str]] = []
+    features: list[tuple[float, str]] = []
     for place, feature in enumerate(FEATURES):
-        one, other = (_known(rows[which, place]) for which in (inside, ~inside))
-        if not len(one) or not len(other):
+        inner, outer = (_drop_unknown(rows[which, place]) for which in (inside, ~inside))
+        if not len(inner) or not len(outer):
             continue
-        spread = float(np.std(np.concatenate([one, other])))
-        apart = float(one.mean() - other.mean()) / spread if spread > 1e-9 else 0.0
-        values = [value_in_words(float(values.mean()), feature.unit) for values in (one, other)]
-        found.append((abs(apart), f"{feature.name} {values[0]} (others {values[1]})"))
-    for apart, text in sorted(found, key=lambda one: -one[0])[:most]:
+        spread = float(np.std(np.concatenate([inner, outer])))
+        apart = float(inner.mean() - outer.mean()) / spread if spread > 1e-9 else 0.0
+        values = [value_in_words(float(values.mean()), feature.unit) for values in (inner, outer)]
+        features.append((abs(apart), f"{feature.name} {values[0]} (others {values[1]})"))
+    for apart, text in sorted(features, key=lambda item: -item[0])[:most]:
         if apart >= FAR:
             yield text
 
 
-def _known(values: Floats) -> Floats:
+def _drop_unknown(values: Floats) -> Floats:
     return values[~np.isnan(values)]

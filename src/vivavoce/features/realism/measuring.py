@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.features.realism.features import ENGLISH, FEATURES, measured
-from vivavoce.features.realism.reading import Spoken
-from vivavoce.features.realism.user_side import READ, UserSide
+from vivavoce.features.realism.features import ENGLISH, FEATURES, measure
+from vivavoce.features.realism.reading import UserSides
+from vivavoce.features.realism.user_side import MAX_CHARS, UserSide
 from vivavoce.metrics.exact.language import language_of
 from vivavoce.report.text import count
 from vivavoce.stats.resampling import Floats
@@ -20,7 +20,7 @@ from vivavoce.stats.resampling import Floats
 UNKNOWN = "too short to detect"
 """What stands for the language of a conversation with too few letters."""
 TOGETHER = 100
-"""Conversations whose language is told together, where none is long enough alone."""
+"""Conversations whose language is detected together, where none is long enough alone."""
 
 _NEED_ENGLISH = len([feature for feature in FEATURES if feature.english])
 
@@ -29,8 +29,8 @@ _NEED_ENGLISH = len([feature for feature in FEATURES if feature.english])
 class Both:
     """Simulated and real conversations, the simulated ones first, with their features."""
 
-    simulated: Spoken
-    real: Spoken
+    simulated: UserSides
+    real: UserSides
 
     @cached_property
     def sides(self) -> list[UserSide]:
@@ -57,7 +57,7 @@ class Both:
     @cached_property
     def rows(self) -> Floats:
         """The features of all conversations."""
-        return measured(self.sides, [*_are_english(self.simulated), *_are_english(self.real)])
+        return measure(self.sides, [*_are_english(self.simulated), *_are_english(self.real)])
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader has to know of both sides."""
@@ -68,10 +68,10 @@ class Both:
                 f"simulated users write {simulated} and real ones {real}: most differences may come from the "
                 "languages; compare users of one language"
             )
-        for what, spoken in (("simulated", self.simulated), ("real", self.real)):
-            if others := _are_english(spoken).count(False):
+        for what, users in (("simulated", self.simulated), ("real", self.real)):
+            if others := _are_english(users).count(False):
                 yield (
-                    f"not known to be English: {others:,} of {count(len(spoken.sides), what + ' conversation')}, where "
+                    f"not known to be English: {others:,} of {count(len(users.sides), what + ' conversation')}, where "
                     f"the {_NEED_ENGLISH} features that need English words are not measured"
                 )
         if self.same:
@@ -81,20 +81,20 @@ class Both:
             )
 
 
-def _are_english(spoken: Spoken) -> list[bool]:
+def _are_english(users: UserSides) -> list[bool]:
     """Return which conversations are English; one whose language is not told is taken for what most others are in."""
-    usual = usual_language(spoken)
-    return [(side.language or usual) == ENGLISH for side in spoken.sides]
+    usual = usual_language(users)
+    return [(side.language or usual) == ENGLISH for side in users.sides]
 
 
-def languages_of(spoken: Spoken) -> Mapping[str, int]:
+def languages_of(users: UserSides) -> Mapping[str, int]:
     """Return how many conversations of one side are in which language, the most frequent first."""
-    return dict(Counter(side.language or UNKNOWN for side in spoken.sides).most_common())
+    return dict(Counter(side.language or UNKNOWN for side in users.sides).most_common())
 
 
-def usual_language(spoken: Spoken) -> str | None:
+def usual_language(users: UserSides) -> str | None:
     """Return the language of most conversations; where each is too short to tell, that of many together."""
-    counter = Counter(side.language for side in spoken.sides if side.language is not None)
+    counter = Counter(side.language for side in users.sides if side.language is not None)
     if counter:
         return counter.most_common(1)[0][0]
-    return language_of(" ".join(message for side in spoken.sides[:TOGETHER] for message in side.messages)[:READ])
+    return language_of(" ".join(message for side in users.sides[:TOGETHER] for message in side.messages)[:MAX_CHARS])

@@ -17,7 +17,7 @@ from vivavoce.store.store import Store
 
 
 @dataclass(frozen=True)
-class Spoken:
+class UserSides:
     """The users' sides of the conversations of `name`, a file or a run; `run` is None of a file.
 
     `notes` say how a file was read and which conversations are left out.
@@ -28,48 +28,48 @@ class Spoken:
     notes: Sequence[str] = ()
     run: str | None = None
 
-    def only(self, held_back: bool) -> Spoken:
+    def only(self, held_back: bool) -> UserSides:
         """Return one part of the conversations: those held back, or the others; see `UserSide.held_back`."""
         sides = [side for side in self.sides if side.held_back == held_back]
-        return Spoken(self.name, sides, self.notes, self.run)
+        return UserSides(self.name, sides, self.notes, self.run)
 
 
-def spoken_in_file(path: Path, format: str | None = None) -> Spoken:  # noqa: A002
+def spoken_in_file(path: Path, format: str | None = None) -> UserSides:  # noqa: A002
     """Read the conversations of a file in any format.
 
     Raises:
         UsageError: the file or a row cannot be read, or no conversation has a message of a user.
     """
     samples = check_samples(path, format=format, log=True)
-    kept = _Kept(str(path))
+    collector = _Collector(str(path))
     for sample in read_samples(path, format=format):
         name = conversation_label(sample.id, sample.trial or 0)
         if sample.messages is None:
-            kept.left_out["without recorded messages"] += 1
+            collector.left_out["without recorded messages"] += 1
         else:
-            kept.add(name, sample.messages, sample.id if sample.trial else None)
-    return kept.spoken(samples.notes)
+            collector.add(name, sample.messages, sample.id if sample.trial else None)
+    return collector.collect(samples.notes)
 
 
-def spoken_in_run(store: Store, name: str) -> Spoken:
+def spoken_in_run(store: Store, name: str) -> UserSides:
     """Read the conversations of a run; those that ended with an error are left out.
 
     Raises:
         UsageError: there is no such run, or no conversation in it has a message of a user.
     """
     run = store.run(name)
-    kept = _Kept(f"run {run.id}", run.id)
+    collector = _Collector(f"run {run.id}", run.id)
     for attempt in store.attempts(run.id):
         if attempt.failure is not None:
-            kept.left_out["that ended with an error"] += 1
+            collector.left_out["that ended with an error"] += 1
         else:
             label = conversation_label(attempt.key.sample_id, attempt.key.trial)
-            kept.add(label, attempt.trajectory.messages, attempt.key.sample_id)
-    return kept.spoken()
+            collector.add(label, attempt.trajectory.messages, attempt.key.sample_id)
+    return collector.collect()
 
 
 @dataclass
-class _Kept:
+class _Collector:
     """Users' sides as they are read."""
 
     name: str
@@ -86,14 +86,14 @@ class _Kept:
         else:
             self.left_out["without messages"] += 1
 
-    def spoken(self, notes: Sequence[str] = ()) -> Spoken:
+    def collect(self, notes: Sequence[str] = ()) -> UserSides:
         if not self.sides:
             why = "; ".join(f"{count(number, 'conversation')} {why}" for why, number in self.left_out.items())
             raise UsageError(
                 f"{self.name}: no user message to compare: {why or 'it is empty'}; name a file or a run with "
                 "user messages"
             )
-        return Spoken(self.name, self.sides, (*notes, *self._left_out(), *self._one_speaker()), self.run)
+        return UserSides(self.name, self.sides, (*notes, *self._left_out(), *self._one_speaker()), self.run)
 
     def _left_out(self) -> Iterator[str]:
         for why, number in self.left_out.items():

@@ -8,12 +8,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import MissingExtra, UsageError
-from vivavoce.features.realism.change import Change, changed
+from vivavoce.features.realism.change import Change, compare_runs
 from vivavoce.features.realism.differences import FeatureDifference, feature_differences
 from vivavoce.features.realism.features import ENGLISH
 from vivavoce.features.realism.kinds import Kind, kinds_of
 from vivavoce.features.realism.measuring import Both, languages_of, usual_language
-from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.reading import UserSides
 from vivavoce.features.realism.telling_apart import (
     SAME,
     Apart,
@@ -31,7 +31,7 @@ from vivavoce.report.text import count
 WITHOUT = "none"
 """What stands for no embedder."""
 LOCAL = "local"
-_NAMED = 3
+_MAX_NAMED = 3
 
 
 class Side(BaseModel):
@@ -68,10 +68,10 @@ class Realism(BaseModel):
 
 
 def realism(
-    simulated: Spoken,
-    real: Spoken,
+    simulated: UserSides,
+    real: UserSides,
     *,
-    earlier: Spoken | None = None,
+    earlier: UserSides | None = None,
     embedder: str | None = None,
     options: Sequence[str] = (),
 ) -> Realism:
@@ -89,8 +89,8 @@ def realism(
         real = _held_back(real)
     both = Both(simulated, real)
     manner = by_manner(both)
-    unasked = embedder is None and manner.scored is None
-    meaning, why_not = _meaning(both, WITHOUT if unasked else embedder)
+    is_skipped = embedder is None and manner.scored is None
+    meaning, why_not = _meaning(both, WITHOUT if is_skipped else embedder)
     apart = [manner.apart, *meaning]
     features = feature_differences(both)
     scored = manner.scored
@@ -105,11 +105,11 @@ def realism(
         least_likely=[] if scored is None else least_likely(both, scored, tuple(options)),
         least_resembled=[] if scored is None else least_resembled(both, scored),
         kinds=kinds_of(both),
-        change=None if earlier is None else changed(earlier, both, manner.apart),
+        change=None if earlier is None else compare_runs(earlier, both, manner.apart),
     )
 
 
-def _held_back(real: Spoken) -> Spoken:
+def _held_back(real: UserSides) -> UserSides:
     part = real.only(held_back=True)
     if not part.sides:
         raise UsageError(
@@ -118,15 +118,15 @@ def _held_back(real: Spoken) -> Spoken:
     return part
 
 
-def _side(spoken: Spoken) -> Side:
-    return Side(name=spoken.name, conversations=len(spoken.sides), languages=dict(languages_of(spoken)))
+def _side(users: UserSides) -> Side:
+    return Side(name=users.name, conversations=len(users.sides), languages=dict(languages_of(users)))
 
 
 def _finding(manner: Apart, features: Sequence[FeatureDifference]) -> str:
     if manner.note == SAME:
         return f"nothing to compare: {SAME}"
     telling = [sentence(feature) for feature in features if feature.differs]
-    most = "; ".join(telling[:_NAMED])
+    most = "; ".join(telling[:_MAX_NAMED])
     number = f"{len(telling)} of {count(len(features), 'feature')} {'differs' if len(telling) == 1 else 'differ'}"
     if manner.can_tell:
         return f"simulated users do not write like real ones: {most or 'no single feature differs beyond chance'}"
@@ -148,13 +148,13 @@ def _meaning(both: Both, name: str | None) -> tuple[list[Apart], list[str]]:
         return [], ["topics are not compared: the local embedder needs vivavoce[embed]"]
     if name is None and {usual_language(both.simulated), usual_language(both.real)} != {ENGLISH}:
         return [], ["topics are not compared: the local embedder knows only English; name another embedder"]
-    chosen = chosen_for_meaning(both)
-    texts = [text_to_embed(both.sides[place].messages) for place in np.flatnonzero(chosen)]
+    selection = chosen_for_meaning(both)
+    texts = [text_to_embed(both.sides[place].messages) for place in np.flatnonzero(selection)]
 
-    async def embedded() -> Sequence[Vector]:
+    async def embed() -> Sequence[Vector]:
         try:
             return await vectors_of(opened, texts)
         finally:
             await opened.close()
 
-    return [by_meaning(both, chosen, np.array(wait_for(embedded()), dtype=np.float64))], []
+    return [by_meaning(both, selection, np.array(wait_for(embed()), dtype=np.float64))], []

@@ -80,15 +80,15 @@ def change_lines(change: Change) -> Iterator[str]:
     closer = count(len(change.features) - farther, "feature")
     yield f"since {safe(change.earlier)} {closer} came closer to real users, {farther:,} went farther"
     if change.after.features is not None and change.before.features is not None:
-        features = [_pairs(one.features, one.low, one.high) for one in (change.after, change.before)]
+        features = [_pairs(each.features, each.low, each.high) for each in (change.after, change.before)]
         more = f"one side has more in {features[0]} of pairs (before: {features[1]}); 50% means no difference"
         yield f"average over features: {more}"
     after, before = change.after.classifier, change.before.classifier
     if after.right is None or before.right is None:
         yield f"classifier: no result: {after.note or before.note}"
         return
-    told = [_pairs(one.right, one.low, one.high) for one in (after, before)]
-    yield f"the classifier picks the simulated one in {told[0]} (before: {told[1]})"
+    results = [_pairs(each.right, each.low, each.high) for each in (after, before)]
+    yield f"the classifier picks the simulated one in {results[0]} (before: {results[1]})"
 
 
 def _pairs(value: float | None, low: float | None, high: float | None) -> str:
@@ -96,7 +96,7 @@ def _pairs(value: float | None, low: float | None, high: float | None) -> str:
     return f"{value:.0%} of pairs{interval}"
 
 
-SHOWN = 3
+MAX_CONVERSATIONS = 3
 """Conversations that are shown of each side."""
 
 _RANKS = (0, 0, 0, 3, 2, 4)
@@ -132,7 +132,7 @@ def _unlike(title: str, conversations: Sequence[Unlike]) -> Iterator[RenderableT
         return
     yield Text()
     yield Text(title, style="bold")
-    for conversation in conversations[:SHOWN]:
+    for conversation in conversations[:MAX_CONVERSATIONS]:
         yield Labelled(Text("  "), Text(f"{safe(conversation.name)}  “{safe(conversation.says)}”"))
         for reason in conversation.reasons:
             yield Labelled(Text("    "), Text(reason))
@@ -151,7 +151,7 @@ def _kinds(kinds: Sequence[Kind]) -> Iterator[RenderableType]:
         yield Labelled(Text("     "), Text(f"such as {safe(kind.example)}: “{safe(kind.says)}”", style="dim"))
 
 
-WIDEST = 400
+MAX_CHARS = 400
 """Characters of a line in a code span, at most."""
 
 
@@ -161,11 +161,11 @@ def markdown_realism(realism: Realism) -> str:
 
 
 def _markdown_lines(realism: Realism) -> Iterator[str]:
-    yield from (f"**{code(realism.finding, WIDEST)}**", "")
-    yield from (f"- {code(line, WIDEST)}" for line in sides(realism))
+    yield from (f"**{code(realism.finding, MAX_CHARS)}**", "")
+    yield from (f"- {code(line, MAX_CHARS)}" for line in sides(realism))
     yield from (f"- {line}" for line in apart_lines(realism))
     if realism.change is not None:
-        yield from (f"- {code(line, WIDEST)}" for line in change_lines(realism.change))
+        yield from (f"- {code(line, MAX_CHARS)}" for line in change_lines(realism.change))
         if realism.change.features:
             yield ""
             yield from table(
@@ -181,7 +181,7 @@ def _markdown_lines(realism: Realism) -> Iterator[str]:
             yield f"{kind.number}. {kind_line(kind)}: {'; '.join(kind.marks)}; such as {code(kind.example)}"
     if realism.notes:
         yield ""
-    yield from (f"- {code(note, WIDEST)}" for note in realism.notes)
+    yield from (f"- {code(note, MAX_CHARS)}" for note in realism.notes)
 
 
 def _markdown_unlike(title: str, conversations: Sequence[Unlike]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from vivavoce.stats.classifier import Scored, cross_validated
 from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.stats.resampling import Floats
 
-FEWEST = 20
+MIN_CONVERSATIONS = 20
 """Independent conversations that each side needs."""
 EMBEDDED = 500
 """Conversations of each side whose meaning is read, chosen by their content."""
@@ -68,23 +68,23 @@ class Classified:
 
 def by_manner(both: Both) -> Classified:
     """Tell them apart by the features alone."""
-    return _classified("manner", both, both.rows, np.ones(len(both.sides), dtype=bool), PENALTY)
+    return _classify("manner", both, both.rows, np.ones(len(both.sides), dtype=bool), PENALTY)
 
 
-def by_meaning(both: Both, chosen: NDArray[np.bool_], vectors: Floats) -> Apart:
+def by_meaning(both: Both, is_selected: NDArray[np.bool_], vectors: Floats) -> Apart:
     """Tell the chosen conversations apart by features and vectors, one vector for each chosen one."""
     spread = vectors * np.sqrt(vectors.shape[1]) if vectors.size else vectors
-    rows = np.hstack([both.rows[chosen], spread])
-    return _classified("manner and meaning", both, rows, chosen, PENALTY_OF_MEANING).apart
+    rows = np.hstack([both.rows[is_selected], spread])
+    return _classify("manner and meaning", both, rows, is_selected, PENALTY_OF_MEANING).apart
 
 
 def chosen_for_meaning(both: Both) -> NDArray[np.bool_]:
     """Return which conversations an embedder reads: all, or of many those that come first by their content."""
-    chosen = np.zeros(len(both.sides), dtype=bool)
+    is_selected = np.zeros(len(both.sides), dtype=bool)
     for which in (both.is_simulated, ~both.is_simulated):
         places = sorted(np.flatnonzero(which).tolist(), key=lambda place: (both.sides[place].content, place))
-        chosen[places[:EMBEDDED]] = True
-    return chosen
+        is_selected[places[:EMBEDDED]] = True
+    return is_selected
 
 
 def text_to_embed(messages: Sequence[str]) -> str:
@@ -92,18 +92,18 @@ def text_to_embed(messages: Sequence[str]) -> str:
     return " ".join(" ".join(messages).split()[:FIRST_WORDS])
 
 
-def _classified(by: By, both: Both, rows: Floats, chosen: NDArray[np.bool_], penalty: float) -> Classified:
-    truth = both.is_simulated[chosen]
-    clusters = [both.clusters[place] for place in np.flatnonzero(chosen)]
+def _classify(by: By, both: Both, rows: Floats, is_selected: NDArray[np.bool_], penalty: float) -> Classified:
+    truth = both.is_simulated[is_selected]
+    clusters = [both.clusters[place] for place in np.flatnonzero(is_selected)]
     on_each = [
         {cluster for cluster, there in zip(clusters, truth, strict=True) if there == side} for side in (True, False)
     ]
     plain = Apart(by=by, simulated=int(truth.sum()), real=int((~truth).sum()))
     if on_each[0] == on_each[1]:
         return Classified(plain.model_copy(update={"note": SAME}), None)
-    if min(map(len, on_each)) < FEWEST:
-        there = " and ".join(str(len(one)) for one in on_each)
-        lacking = f"it needs {FEWEST} independent conversations on each side; there are {there}"
+    if min(map(len, on_each)) < MIN_CONVERSATIONS:
+        there = " and ".join(str(len(clusters_of_side)) for clusters_of_side in on_each)
+        lacking = f"it needs {MIN_CONVERSATIONS} independent conversations on each side; there are {there}"
         return Classified(plain.model_copy(update={"note": lacking}), None)
     scored = cross_validated(rows, truth, clusters, penalty)
     low, high = auroc_interval(scored.scores, truth, clusters, inflation=INFLATION) or (None, None)

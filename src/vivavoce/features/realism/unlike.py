@@ -16,11 +16,11 @@ from vivavoce.report.text import one_line
 from vivavoce.stats.classifier import Scored
 from vivavoce.stats.resampling import Floats
 
-SHOWN = 5
+MAX_CONVERSATIONS = 5
 REASONS = 3
 USUAL = (5.0, 95.0)
 """Percentiles between which a value is usual."""
-QUOTED = 160
+MAX_QUOTE_CHARS = 160
 
 
 class Unlike(BaseModel):
@@ -64,16 +64,16 @@ def least_resembled(both: Both, scored: Scored) -> list[Unlike]:
 
 def _one_of_each(both: Both, order: NDArray[np.intp]) -> list[int]:
     """Return the first places, of those that came of one sample, or begin alike, the first alone."""
-    kept: list[int] = []
+    places: list[int] = []
     seen: set[str] = set()
     for place in map(int, order):
         like = {both.clusters[place], both.sides[place].messages[0]}
         if not like & seen:
-            kept.append(place)
+            places.append(place)
         seen |= like
-        if len(kept) == SHOWN:
+        if len(places) == MAX_CONVERSATIONS:
             break
-    return kept
+    return places
 
 
 def _unlike(both: Both, scored: Scored, place: int, command: str | None) -> Unlike:
@@ -82,7 +82,7 @@ def _unlike(both: Both, scored: Scored, place: int, command: str | None) -> Unli
         name=side.name,
         odds=float(1 / (1 + np.exp(-np.clip(scored.scores[place], -30, 30)))),
         reasons=list(_reasons(both, scored, place)),
-        says=one_line(side.messages[0], QUOTED),
+        says=one_line(side.messages[0], MAX_QUOTE_CHARS),
         command=command,
     )
 
@@ -92,15 +92,15 @@ def _reasons(both: Both, scored: Scored, place: int) -> Iterator[str]:
     simulated = bool(both.is_simulated[place])
     towards = scored.contributions[place] * (1 if simulated else -1)
     others = both.rows[both.is_simulated != simulated]
-    told = 0
+    number = 0
     for column in map(int, np.argsort(-towards, kind="stable")):
-        if towards[column] <= 0 or told == REASONS:
+        if towards[column] <= 0 or number == REASONS:
             break
         reason = _reason(FEATURES[column], float(both.rows[place, column]), others[:, column])
         if reason is not None:
-            told += 1
+            number += 1
             yield reason
-    if not told:
+    if not number:
         yield "no single feature is unusual; together they are"
 
 
@@ -112,6 +112,6 @@ def _reason(feature: Feature, value: float, others: Floats) -> str | None:
     low, high = map(float, np.percentile(known, USUAL))
     if low <= value <= high:
         return None
-    ends = [value_in_words(one, feature.unit) for one in (low, high)]
+    ends = [value_in_words(end, feature.unit) for end in (low, high)]
     usual = " to ".join(dict.fromkeys(ends))
     return f"{feature.name}: {value_in_words(value, feature.unit)} (usual: {usual})"

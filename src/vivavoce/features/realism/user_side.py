@@ -10,8 +10,8 @@ from hashlib import blake2b
 from vivavoce.messages import AnyMessage, split_turns
 from vivavoce.metrics.exact.language import language_of
 
-READ = 2000
-"""Characters of a conversation from which its language is told."""
+MAX_CHARS = 2000
+"""Characters of a conversation that its language is detected from."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class UserSide:
 
     @property
     def held_back(self) -> bool:
-        """Whether the conversation is in the half that nothing is fitted to, told by what it came of: each time alike.
+        """Whether the conversation is in the half that nothing is fitted to. The same source gives the same half.
 
         Not by its content: where many users say the same, all of them would be in one half, which then differs.
         """
@@ -43,28 +43,32 @@ class UserSide:
 
     @cached_property
     def language(self) -> str | None:
-        """The code of the language that the user writes, None where it cannot be told."""
-        return language_of(" ".join(self.messages)[:READ])
+        """The code of the language that the user writes, None where it is unknown."""
+        return language_of(" ".join(self.messages)[:MAX_CHARS])
 
 
 def user_side(name: str, messages: Sequence[AnyMessage], cluster: str | None = None) -> UserSide | None:
     """Return the user's side of a conversation, None where the user says nothing in words."""
     _, turns = split_turns(messages)
-    said: list[str] = []
+    user_messages: list[str] = []
     before: list[str] = []
     answer = next(
         (message.text for message in reversed(messages[: _first_user(messages)]) if message.role == "assistant"), ""
     )
     for turn in turns:
         if turn[0].text.strip():
-            said.append(turn[0].text)
+            user_messages.append(turn[0].text)
             before.append(answer)
-        answer = next((one.text for one in reversed(turn) if one.role == "assistant" and one.text.strip()), "")
-    if not said:
+        answer = next(
+            (message.text for message in reversed(turn) if message.role == "assistant" and message.text.strip()), ""
+        )
+    if not user_messages:
         return None
-    spoken = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
-    side = UserSide(name, cluster or name, tuple(said), tuple(before), (spoken[-1].role, spoken[-1].text))
-    if cluster is not None or len(said) < 2:
+    with_words = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
+    side = UserSide(
+        name, cluster or name, tuple(user_messages), tuple(before), (with_words[-1].role, with_words[-1].text)
+    )
+    if cluster is not None or len(user_messages) < 2:
         return side
     return UserSide(name, side.content, side.messages, side.before, side.last)
 

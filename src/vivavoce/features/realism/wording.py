@@ -32,7 +32,7 @@ def difference_in_words(change: FeatureDifference) -> str:
     if change.difference is None:
         return NOTHING
     value, low, high = (
-        None if number is None else _signed(number, change.unit)
+        None if number is None else _format_signed(number, change.unit)
         for number in (change.difference, change.low, change.high)
     )
     return f"{value}" if low is None or high is None else f"{value} [{low}, {high}]"
@@ -62,6 +62,6 @@ def apart_in_words(apart: Apart) -> str:
     return f"by {knows[apart.by]}, a simple classifier picks the simulated one in {figures}; 50% is guessing{verdict}"
 
 
-def _signed(value: float, unit: str) -> str:
+def _format_signed(value: float, unit: str) -> str:
     text = value_in_words(abs(value), unit)
     return f"{'−' if value < 0 else '+'}{text}"

@@ -10,7 +10,16 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, existing, out, print_json, store_of
 from vivavoce.errors import UsageError
-from vivavoce.features.sampling.planning import Need, Planned, basis, cost_of, outlook, planned, variances, wrong_share
+from vivavoce.features.sampling.planning import (
+    Need,
+    Planned,
+    basis,
+    cost_of,
+    make_plan,
+    outlook,
+    variances,
+    wrong_share,
+)
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.text import Column, FittingTable
 from vivavoce.run.summary import Summary
@@ -51,18 +60,18 @@ def command(
     conversation costs; the plan uses the upper confidence limit of the variance. Without an earlier run, it assumes the
     worst case, and says so. No model and no target is called.
     """
-    found = checked(load_suite(existing(suite)))
-    name = found.prepared.suite.spec.name
+    checked_suite = checked(load_suite(existing(suite)))
+    name = checked_suite.prepared.suite.spec.name
     try:
         opened = Store.open(store_of(store), create=False)
     except UsageError:
         if run is not None:
             raise
-        plan = _plan(found, name, None, None, detect=detect, power=power, grader=grader)
+        plan = _plan(checked_suite, name, None, None, detect=detect, power=power, grader=grader)
     else:
         with opened:
             before = _earlier(opened, name, run)
-            plan = _plan(found, name, opened, before, detect=detect, power=power, grader=grader)
+            plan = _plan(checked_suite, name, opened, before, detect=detect, power=power, grader=grader)
     if as_json:
         print_json(plan.model_dump_json(indent=2))
         return
@@ -76,8 +85,8 @@ def _earlier(store: Store, suite: str, run: str | None) -> tuple[Run, Grading] |
         UsageError: the named run does not exist, or is of another suite.
     """
     if run is None:
-        complete = (one for one in store.runs() if one.suite == suite and one.status == "finished")
-        known = next((one for one in complete if one.partial_of is None), None)
+        complete = (each for each in store.runs() if each.suite == suite and each.status == "finished")
+        known = next((each for each in complete if each.partial_of is None), None)
         return None if known is None else (known, store.grading(known.id))
     known = store.run(run)
     if known.suite != suite:
@@ -86,7 +95,7 @@ def _earlier(store: Store, suite: str, run: str | None) -> tuple[Run, Grading] |
 
 
 def _plan(
-    found: Checked,
+    checked_suite: Checked,
     name: str,
     store: Store | None,
     before: tuple[Run, Grading] | None,
@@ -95,7 +104,7 @@ def _plan(
     power: float,
     grader: str | None,
 ) -> Planned:
-    graders = {one.name: one for one in found.prepared.scoring.graders}
+    graders = {each.name: each for each in checked_suite.prepared.scoring.graders}
     if grader is not None and grader not in {*graders, "reward"}:
         raise UsageError(f"the suite has no grader '{grader}'; it has {', '.join(graders)}")
     based_on = summary = None
@@ -103,13 +112,13 @@ def _plan(
         based_on = variances(store, *before, grader)
         stored = before[1].summary
         summary = None if stored is None else Summary.model_validate(stored)
-    gate = found.prepared.suite.spec.gate
+    gate = checked_suite.prepared.suite.spec.gate
     figure = based_on.grader if based_on is not None else grader or getattr(gate, "metric_key", next(iter(graders)))
     judge = graders.get(figure)
     prints = [] if judge is None else [judge.fingerprint]
     wrong = None if store is None else wrong_share(store.calibrations.with_fingerprints(prints))
-    forecast = found.forecast
-    return planned(
+    forecast = checked_suite.forecast
+    return make_plan(
         name,
         (forecast.samples, forecast.trials, forecast.targets),
         based_on,
@@ -144,4 +153,4 @@ def _cells(need: Need, *, calls: bool, costs: bool) -> list[Text]:
     samples = f"{need.fewest:,} to {need.samples:,}" if several else f"{need.samples:,}"
     cells = [f"{need.trials}", samples, f"{need.conversations:,}"]
     cells += ["–" if need.calls is None else f"{need.calls:,}"] if calls else []
-    return [Text(one) for one in [*cells, *([cost_of(need) or "–"] if costs else [])]]
+    return [Text(cell) for cell in [*cells, *([cost_of(need) or "–"] if costs else [])]]

@@ -96,8 +96,8 @@ def variances(store: Store, run: Run, grading: Grading, grader: str | None = Non
     tallies = tally(store.scores(grading.id))
     summary = Summary.model_validate(grading.summary) if grading.summary is not None else None
     head = None if summary is None else main_grader(summary, grading)
-    chosen = grader or (None if head is None else head.name)
-    key = next((one for one in tallies if one[1] == chosen and tallies[one].values), None)
+    figure = grader or (None if head is None else head.name)
+    key = next((each for each in tallies if each[1] == figure and tallies[each].values), None)
     if key is None:
         return None
     target, name = key
@@ -108,7 +108,7 @@ def variances(store: Store, run: Run, grading: Grading, grader: str | None = Non
 
 def _split(run: str, target: str, tally: Tally, name: str, *, of_passes: bool) -> Variances:
     by_sample: dict[str, list[float]] = {}
-    values = [float(one) for one in tally.passed] if of_passes else tally.values
+    values = [float(has_passed) for has_passed in tally.passed] if of_passes else tally.values
     for sample, value in zip(tally.samples, values, strict=True):
         by_sample.setdefault(sample, []).append(value)
     within = trial_variance(by_sample)
@@ -133,13 +133,13 @@ def wrong_share(calibrations: Sequence[Calibration]) -> float | None:
     best = max(calibrations, key=lambda calibration: len(calibration.drawn), default=None)
     if best is None or not best.drawn:
         return None
-    weights = [1 / one.drawn for one in best.drawn if one.drawn]
-    wrong = sum(w for w, one in zip(weights, best.drawn, strict=True) if one.good != one.passed)
+    weights = [1 / label.drawn for label in best.drawn if label.drawn]
+    wrong = sum(w for w, label in zip(weights, best.drawn, strict=True) if label.good != label.passed)
     # one more of each kind: a judge that was never wrong in a few labels may well be
     return (wrong / sum(weights) * len(weights) + 1) / (len(weights) + 2)
 
 
-def planned(
+def make_plan(
     suite: str,
     size: tuple[int, int, int],
     based_on: Variances | None,
@@ -177,22 +177,22 @@ def planned(
 def _need(trials: int, samples: int | None, fewest: int | None, targets: int, before: Summary | None) -> Need:
     if samples is None:
         return Need(trials=trials, samples=None, conversations=None)
-    held = samples * trials * max(1, targets)
+    conversations = samples * trials * max(1, targets)
     spent = None if before is None or not before.attempts else total(before.usage.values())
-    used = None if before is None or spent is None else spent.times(held / before.attempts)
+    used = None if before is None or spent is None else spent.times(conversations / before.attempts)
     return Need(
         trials=trials,
         samples=samples,
-        conversations=held,
+        conversations=conversations,
         fewest=fewest,
         calls=None if used is None else used.calls,
         cost=None if used is None else used.cost,
     )
 
 
-def basis(found: Planned) -> str:
+def basis(plan: Planned) -> str:
     """Return what a plan rests on, in words."""
-    on = found.based_on
+    on = plan.based_on
     if on is None:
         return "no earlier run: assuming the largest possible variance between trials"
     figure = f"the {'pass rate' if on.of_passes else 'mean'} of {safe(on.grader)}"
@@ -211,26 +211,27 @@ ASSUMPTION = (
 """What every number of samples rests on: see `spread`."""
 
 
-def outlook(found: Planned) -> Iterator[str]:
+def outlook(plan: Planned) -> Iterator[str]:
     """Yield what is assumed, what the suite would see and lacks, and how many labels its judge takes, a line each."""
     yield ASSUMPTION
-    yield f"the suite has {count(found.samples, 'sample')} × {count(found.trials, 'trial')}: {_seen(found.sees)}"
-    if found.sees is None or found.sees > found.detect:
-        more = found.more_trials
+    size = f"{count(plan.samples, 'sample')} × {count(plan.trials, 'trial')}"
+    yield f"the suite has {size}: {_describe_detectable(plan.sees)}"
+    if plan.sees is None or plan.sees > plan.detect:
+        more = plan.more_trials
         instead = "; more trials cannot replace them" if more is None else f", or {count(more, 'trial')} of each"
-        yield f"{found.detect:g} needs more samples{instead}"
-    if found.labels is None:
+        yield f"{plan.detect:g} needs more samples{instead}"
+    if plan.labels is None:
         return
     known = (
         "the judge is not calibrated: assuming as many labels as without a judge"
-        if found.wrong is None
-        else f"people disagree with {found.wrong:.0%} of its verdicts"
+        if plan.wrong is None
+        else f"people disagree with {plan.wrong:.0%} of its verdicts"
     )
-    labels = count(found.labels, "label")
-    yield f"{labels} by people give the corrected rate within ±{found.detect:g}: {known}"
+    labels = count(plan.labels, "label")
+    yield f"{labels} by people give the corrected rate within ±{plan.detect:g}: {known}"
 
 
-def _seen(sees: float | None) -> str:
+def _describe_detectable(sees: float | None) -> str:
     return "too few to show a change" if sees is None or sees >= 1 else f"it detects a change of {sees:.2g} or more"
 
 

@@ -8,7 +8,7 @@ from vivavoce.records.run import Sampling
 from vivavoce.report.details import estimate_lines
 from vivavoce.report.text import count, one_line
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.stats.sampled import drawn_for_half_width
+from vivavoce.stats.sampled import size_for_half_width
 
 _GROUPS_SHOWN = 5
 
@@ -31,10 +31,12 @@ def drawn_text(sampling: Sampling) -> str:
     """Return how conversations were drawn; what strata are called may come from a file."""
     of = f"drawn: {sampling.drawn:,} of {count(sampling.population, 'conversation')}"
     if sampling.by:
-        found = [f"{one_line(stratum.name, 60)} ({stratum.drawn:,} of {stratum.size:,})" for stratum in sampling.strata]
-        more = len(found) - _GROUPS_SHOWN
-        shown = "; ".join(found[:_GROUPS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-        how = f", in proportion from {count(len(found), 'group')} by {', '.join(sampling.by)}: {shown}"
+        groups = [
+            f"{one_line(stratum.name, 60)} ({stratum.drawn:,} of {stratum.size:,})" for stratum in sampling.strata
+        ]
+        more = len(groups) - _GROUPS_SHOWN
+        first_groups = "; ".join(groups[:_GROUPS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        how = f", in proportion from {count(len(groups), 'group')} by {', '.join(sampling.by)}: {first_groups}"
     else:
         how = ", at random"
     weight = "" if sampling.weight_by is None else f", weighted by {sampling.weight_by}"
@@ -44,7 +46,7 @@ def drawn_text(sampling: Sampling) -> str:
 def _half(sampling: Sampling, graders: Iterable[GraderSummary]) -> str:
     """Return how many conversations have to be judged, so that the interval of every grader has half the width."""
     rates = [grader.pass_rate for grader in graders if grader.pass_rate is not None] or [0.5]
-    size = max(drawn_for_half_width(sampling.drawn, sampling.population, rate) for rate in rates)
+    size = max(size_for_half_width(sampling.drawn, sampling.population, rate) for rate in rates)
     if size >= sampling.population:
         return f"judge all {sampling.population:,}"
     return f"about {size - sampling.drawn:,} more, --sample {size}"

@@ -46,7 +46,7 @@ RANGES = 4
 """Ranges that numbers are cut into, at their quantiles."""
 WORDS = 10_000
 """Different words up to which something tells conversations apart."""
-LONGEST = 80
+MAX_WORD_CHARS = 80
 """Characters of a word that are kept."""
 WITHOUT = "without"
 """The name of what conversations have that lack something."""
@@ -70,7 +70,7 @@ class Trait:
             UsageError: there are too many different words to tell conversations apart.
         """
         value = self.read(sample)
-        word = value[:LONGEST] if isinstance(value, str) else None
+        word = value[:MAX_WORD_CHARS] if isinstance(value, str) else None
         self.numbers.append(math.nan if value is None or isinstance(value, str) else value)
         self.places.append(-1 if word is None else self.words.setdefault(word, len(self.words)))
         if len(self.words) > WORDS:
@@ -83,15 +83,15 @@ class Trait:
             UsageError: no conversation has it.
         """
         numbers = np.frombuffer(self.numbers, dtype=np.float64)
-        found = np.frombuffer(self.places, dtype=np.intc).astype(np.intp)
+        places = np.frombuffer(self.places, dtype=np.intc).astype(np.intp)
         known = ~np.isnan(numbers)
         if not known.any() and not self.words:
             raise UsageError(f"no conversation has {self.name}{did_you_mean(self.name, self.keys)}")
         ranges, names = _ranges(numbers[known])
-        found[known] = len(self.words) + ranges
-        names = [f"{self.name} {one}" for one in (*self.words, *names, WITHOUT)]
-        found[found < 0] = len(names) - 1
-        return found, names
+        places[known] = len(self.words) + ranges
+        names = [f"{self.name} {group}" for group in (*self.words, *names, WITHOUT)]
+        places[places < 0] = len(names) - 1
+        return places, names
 
     def weights(self) -> NDArray[np.float64]:
         """Return the number that each conversation has, not a number where it has none.
@@ -99,16 +99,16 @@ class Trait:
         Raises:
             UsageError: a value is not a number of 0 or more, or no conversation has one.
         """
-        found = np.frombuffer(self.numbers, dtype=np.float64)
+        weights = np.frombuffer(self.numbers, dtype=np.float64)
         if self.words:
             raise UsageError(
                 f"{self.name} is '{next(iter(self.words))}', but a weight must be a number; use it with --by"
             )
-        if np.isnan(found).all():
+        if np.isnan(weights).all():
             raise UsageError(f"no conversation has {self.name}{did_you_mean(self.name, self.keys)}")
-        if (least := float(np.nanmin(found))) < 0 or math.isinf(float(np.nanmax(found))):
+        if (least := float(np.nanmin(weights))) < 0 or math.isinf(float(np.nanmax(weights))):
             raise UsageError(f"{self.name} must be a finite number of 0 or more to be a weight, got {least:g}")
-        return found
+        return weights
 
 
 def trait_of(name: str, base: Path) -> Trait:
@@ -117,8 +117,8 @@ def trait_of(name: str, base: Path) -> Trait:
     Raises:
         UsageError: there is none of that name, or it asks a model.
     """
-    if name in _COUNTED:
-        return Trait(name, _COUNTED[name])
+    if name in _COUNT_TRAITS:
+        return Trait(name, _COUNT_TRAITS[name])
     first, *rest = name.split(".")
     if first in Sample.model_fields and first != "messages" and all(rest):
         trait = Trait(name, lambda sample: None)
@@ -130,10 +130,11 @@ def trait_of(name: str, base: Path) -> Trait:
 def _metric(name: str, base: Path) -> BaseMultiTurnMetric:
     by_name = not is_file_reference(name) and not name.endswith((".yaml", ".yml"))
     if by_name and name not in (known := metrics.names()):
-        rule = f"conversations can be grouped by {', '.join(_COUNTED)}, a field such as metadata.language, or a metric"
-        meant = did_you_mean(name, [*_COUNTED, *known, *(Sample.model_fields.keys() - {"messages"})])
-        raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that uses no model{meant}")
-    metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _unopened)
+        counts = ", ".join(_COUNT_TRAITS)
+        rule = f"conversations can be grouped by {counts}, a field such as metadata.language, or a metric"
+        hint = did_you_mean(name, [*_COUNT_TRAITS, *known, *(Sample.model_fields.keys() - {"messages"})])
+        raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that uses no model{hint}")
+    metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _offline_model)
     if any(True for _ in asking(metric)) or metric.may_ask:
         raise UsageError(
             f"'{name}' would call a model for each conversation of the file; use an exact metric or a field"
@@ -141,16 +142,16 @@ def _metric(name: str, base: Path) -> BaseMultiTurnMetric:
     return metric
 
 
-def _unopened(judge: str | Model) -> Model:
+def _offline_model(judge: str | Model) -> Model:
     return OfflineModel(judge) if isinstance(judge, str) else judge
 
 
 def _measure(name: str, metric: BaseMultiTurnMetric) -> Callable[[Sample], Value]:
     def measure(sample: Sample) -> Value:
-        asked = metric_input(sample, sample.messages or [])
-        if metric.unmet(asked) is not None:
+        metric_data = metric_input(sample, sample.messages or [])
+        if metric.unmet(metric_data) is not None:
             return None
-        run = Run(metric.plan_for(Reading(asked)))
+        run = Run(metric.plan_for(Reading(metric_data)))
         result = run.result if run.step is None else wait_for(run.finish())
         if result.failure is not None:
             raise UsageError(f"{name} cannot measure '{shorten(sample.id, 80)}': {result.failure.message}")
@@ -169,7 +170,7 @@ def _tags(sample: Sample) -> str | None:
     return ", ".join(sorted(set(sample.tags))) or None
 
 
-_COUNTED: dict[str, Callable[[Sample], Value]] = {
+_COUNT_TRAITS: dict[str, Callable[[Sample], Value]] = {
     "turns": lambda sample: float(sample.turn_count),
     "tool_errors": _tool_errors,
     "tag": _tags,
@@ -181,7 +182,7 @@ def _field(value: object, rest: Sequence[str], path: str, keys: set[str]) -> Val
     for key in rest:
         inner = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         if len(keys) < WORDS:
-            keys.update(f"{path}.{one}" for one in inner)
+            keys.update(f"{path}.{name}" for name in inner)
         value, path = inner.get(key), f"{path}.{key}"
     return _value(value)
 
@@ -202,12 +203,12 @@ def _ranges(numbers: NDArray[np.float64]) -> tuple[NDArray[np.intp], list[str]]:
         starts = np.unique([different[0], *(different[different > cut][0] for cut in cuts if cut < different[-1])])
     else:
         starts = different
-    found = np.searchsorted(starts, numbers, side="right") - 1
-    ends = [float(numbers[found == place].max()) for place in range(len(starts))]
-    return found, [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in zip(starts.tolist(), ends, strict=True)]
+    indexes = np.searchsorted(starts, numbers, side="right") - 1
+    ends = [float(numbers[indexes == place].max()) for place in range(len(starts))]
+    return indexes, [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in zip(starts.tolist(), ends, strict=True)]
 
 
-MOST = 50
+MAX_STRATA = 50
 """Strata at most, those with the most conversations; the others are one."""
 OTHER = "other"
 
@@ -231,7 +232,7 @@ class Sampler:
             UsageError: they cannot be distinguished by that.
         """
         weight = None if weight_by is None else trait_of(weight_by, base)
-        return cls(size, [trait_of(one, base) for one in dict.fromkeys(by)], weight)
+        return cls(size, [trait_of(name, base) for name in dict.fromkeys(by)], weight)
 
     def add(self, sample: Sample) -> None:
         """Take the next conversation.
@@ -298,13 +299,13 @@ class Sampler:
     def _strata(self) -> tuple[Places, list[str]]:
         """Return the stratum of each conversation and the names of the strata, the largest first and rare ones as one.
 
-        Rare are those of which less than one is drawn in proportion, and those beyond the most.
+        A stratum is rare if less than one of it is drawn in proportion, or if there are more than `MAX_STRATA`.
         """
         joined, names = np.zeros(self.population, dtype=np.intp), [""]
         for trait in self.by:
             groups, of_groups = trait.groups()
             both, joined = np.unique(joined * len(of_groups) + groups, return_inverse=True)
-            pairs = (divmod(int(one), len(of_groups)) for one in both)
+            pairs = (divmod(int(pair), len(of_groups)) for pair in both)
             names = [", ".join(filter(None, (names[before], of_groups[mine]))) for before, mine in pairs]
             joined, names = _with_rare(joined, names, self.size)
         return joined, [name or "all" for name in names]
@@ -318,20 +319,20 @@ def _seed(text: str) -> int:
 def _with_rare(joined: Places, names: Sequence[str], size: int) -> tuple[Places, list[str]]:
     counts = np.bincount(joined, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
-    most = max(1, min(MOST, size // 2))
-    large = [int(one) for one in order if counts[one] * size >= len(joined)]
-    kept = large if len(large) == len(names) <= most else large[: most - 1]
-    place = np.full(len(names), len(kept))
-    place[kept] = np.arange(len(kept))
-    rest = [one for one in range(len(names)) if one not in set(kept)]
-    last = [] if not rest else [names[rest[0]] if len(rest) == 1 else OTHER if kept else ""]
-    return place[joined], [*(names[one] for one in kept), *last]
+    most = max(1, min(MAX_STRATA, size // 2))
+    large = [int(stratum) for stratum in order if counts[stratum] * size >= len(joined)]
+    separate = large if len(large) == len(names) <= most else large[: most - 1]
+    place = np.full(len(names), len(separate))
+    place[separate] = np.arange(len(separate))
+    rest = [stratum for stratum in range(len(names)) if stratum not in set(separate)]
+    last = [] if not rest else [names[rest[0]] if len(rest) == 1 else OTHER if separate else ""]
+    return place[joined], [*(names[stratum] for stratum in separate), *last]
 
 
 def open_sampler(size: int, by: Sequence[str], weight_by: str | None, base: Path) -> Sampler:
     """Return what draws `size` conversations, by what is named; files are relative to `base`.
 
     Raises:
-        UsageError: they cannot be told apart by that.
+        UsageError: they cannot be distinguished by that.
     """
     return Sampler.of(size, by, weight_by, base)

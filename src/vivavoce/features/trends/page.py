@@ -81,43 +81,43 @@ def trends(
     store = store_of(request)
     if not suite:
         return page("trend_suites.html", _suites(store, after))
-    found = Trends(suite, store.series.of(suite, first=first, last=last, limit=limit))
-    shown = found.trend(grader or None, target or None)
+    series = Trends(suite, store.series.of(suite, first=first, last=last, limit=limit))
+    trend = series.trend(grader or None, target or None)
     query = {"suite": suite, "grader": grader or None, "target": target or None}
-    kept = {**query, "limit": None if limit == LIMIT else limit}
+    parameters = {**query, "limit": None if limit == LIMIT else limit}
     values: dict[str, object] = {
         "section": "trends",
-        "trend": shown,
-        "plot": trend_plot(shown.points),
-        "letters": letters(shown.points),
-        "changed": [point for point in shown.points if point.changes],
-        "newest_first": shown.points[::-1],
+        "trend": trend,
+        "plot": trend_plot(trend.points),
+        "letters": letters(trend.points),
+        "changed": [point for point in trend.points if point.changes],
+        "newest_first": trend.points[::-1],
         "link_of": run_page,
-        "compare": partial(first_answer, "comparison_link", target=shown.target),
-        "since": {point.run: trends_page(**kept, **{"from": point.run}) for point in shown.points},
-        "several": len(shown.targets) > 1,
-        "others": _others(found, shown, kept),
+        "compare": partial(first_answer, "comparison_link", target=trend.target),
+        "since": {point.run: trends_page(**parameters, **{"from": point.run}) for point in trend.points},
+        "several": len(trend.targets) > 1,
+        "others": _others(series, trend, parameters),
         "limit": limit,
         "limits": sorted({*LIMITS, limit}),
         "window": {"from": first, "to": last} if first or last else None,
-        "earlier_page": trends_page(**kept, to=shown.earlier) if shown.earlier else None,
-        "later_page": trends_page(**kept, **{"from": shown.later}) if shown.later else None,
-        "newest_page": trends_page(**kept) if shown.later else None,
-        "whole_page": trends_page(**kept) if first or last else None,
-        "json_link": trends_data(**kept, **{"from": first, "to": last}),
+        "earlier_page": trends_page(**parameters, to=trend.earlier) if trend.earlier else None,
+        "later_page": trends_page(**parameters, **{"from": trend.later}) if trend.later else None,
+        "newest_page": trends_page(**parameters) if trend.later else None,
+        "whole_page": trends_page(**parameters) if first or last else None,
+        "json_link": trends_data(**parameters, **{"from": first, "to": last}),
     }
     return page("trends.html", values)
 
 
-def _others(trends: Trends, shown: Trend, kept: dict[str, str | int | None]) -> list[Small]:
+def _others(trends: Trends, trend: Trend, parameters: dict[str, str | int | None]) -> list[Small]:
     """Return small plots of the other graders, all on one axis."""
-    names = [name for name in trends.graders if name != shown.grader][:OTHERS]
-    others = [trends.trend(name, shown.target) for name in names]
+    names = [name for name in trends.graders if name != trend.grader][:OTHERS]
+    others = [trends.trend(name, trend.target) for name in names]
     axis = Axis.around((point for other in others for point in other.points), TOP, BOTTOM)
     return [
         Small(
             other,
-            trends_page(**{**kept, "grader": other.grader}),
+            trends_page(**{**parameters, "grader": other.grader}),
             trend_plot(other.points, axis),
             next((point for point in reversed(other.points) if point.mean is not None), None),
         )
@@ -126,10 +126,10 @@ def _others(trends: Trends, shown: Trend, kept: dict[str, str | int | None]) -> 
 
 
 def _suites(store: Store, after: str | None) -> dict[str, object]:
-    found, following = store.series.recent(after)
+    recent, following = store.series.recent(after)
     return {
         "section": "trends",
-        "rows": [_row(one.suite, one.total, Series(one.runs, None, None)) for one in found],
+        "rows": [_row(entry.suite, entry.total, Series(entry.runs, None, None)) for entry in recent],
         "next_page": trends_page(after=following) if following else None,
         "first_page": trends_page() if after else None,
     }

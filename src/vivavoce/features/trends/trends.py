@@ -42,7 +42,7 @@ def step_between(before: Point, after: Point) -> Step | None:
 
 ENOUGH = 3
 """The minimum number of runs of a trend."""
-MOST = 0.6
+MAJORITY_SHARE = 0.6
 """The share of a change that counts as most of it."""
 
 
@@ -56,7 +56,7 @@ def finding(name: str, points: Sequence[Point]) -> str:
         )
     begins = max((at for at, place in enumerate(scored) if points[place].breaks), default=0)
     stretch = scored[begins:]
-    sentence = _moved(name, points, stretch) if len(stretch) > 1 else _alone(name, points[stretch[0]])
+    sentence = _describe_change(name, points, stretch) if len(stretch) > 1 else _alone(name, points[stretch[0]])
     return " ".join([*sentence, *_left_out(points, scored, begins)])
 
 
@@ -66,7 +66,7 @@ def _alone(name: str, point: Point) -> Iterator[str]:
     yield f"{name} is {point.mean:.2f} ({known}) in run {one_line(point.run, 60)}. One run is too few for a trend."
 
 
-def _moved(name: str, points: Sequence[Point], stretch: Sequence[int]) -> Iterator[str]:
+def _describe_change(name: str, points: Sequence[Point], stretch: Sequence[int]) -> Iterator[str]:
     """Compare the newest mean with the one before the last change, or with the first."""
     newest = points[stretch[-1]]
     changed = [at for at in range(stretch[0] + 1, stretch[-1] + 1) if points[at].changes]
@@ -82,8 +82,8 @@ def _moved(name: str, points: Sequence[Point], stretch: Sequence[int]) -> Iterat
 
 def _since(point: Point) -> str:
     subjects = [SUBJECTS[change.kind] for change in point.changes]
-    listed = " and ".join(filter(None, (", ".join(subjects[:-1]), subjects[-1])))
-    return f"since run {one_line(point.run, 60)}, when {listed} changed"
+    subject_text = " and ".join(filter(None, (", ".join(subjects[:-1]), subjects[-1])))
+    return f"since run {one_line(point.run, 60)}, when {subject_text} changed"
 
 
 def _step(name: str, before: Point, after: Point, since: str, turning: Point | None) -> str:
@@ -101,7 +101,7 @@ def _turning(points: Sequence[Point], stretch: Sequence[int], before: Point) -> 
     """Return the run at which most of the movement since `before` was, if nothing is known to have changed there."""
     moved = (points[stretch[-1]].mean or 0.0) - (before.mean or 0.0)
     since = [points[place] for place in stretch if points[place].started_at > before.started_at]
-    most = [point for point in since if point.step and moved and point.step.difference / moved > MOST]
+    most = [point for point in since if point.step and moved and point.step.difference / moved > MAJORITY_SHARE]
     return most[-1] if len(since) > 1 and most and not most[-1].changes else None
 
 
@@ -231,14 +231,14 @@ class Trends:
     @property
     def headline(self) -> str | None:
         """The grader that the newest graded run is known by."""
-        newest = next((one for one, summary in reversed(self._runs_read) if summary and summary.graders), None)
+        newest = next((graded for graded, summary in reversed(self._runs_read) if summary and summary.graders), None)
         gate = gate_of(newest.grading).get("metric_key") if newest and newest.grading else None
         return next((name for name in (gate, "reward") if name in self.graders), next(iter(self.graders), None))
 
     @cached_property
     def _runs_read(self) -> list[tuple[Graded, Summary | None]]:
         before = [self.series.before] if self.series.before else []
-        return [(one, _summary(one)) for one in (*before, *self.series.runs)]
+        return [(graded, _summary(graded)) for graded in (*before, *self.series.runs)]
 
     def _points(self, entries: list[_Entry], grader: str) -> Iterator[Point]:
         before: _Entry | None = None
@@ -289,15 +289,20 @@ class Trends:
                     yield _Entry(graded, summary, None)
             else:
                 own = next(
-                    (one for one in summary.graders if one.name == grader and target in (None, one.target)), None
+                    (
+                        summary_of_grader
+                        for summary_of_grader in summary.graders
+                        if summary_of_grader.name == grader and target in (None, summary_of_grader.target)
+                    ),
+                    None,
                 )
                 if own is not None:
                     yield _Entry(graded, summary, own)
 
 
 def _summary(graded: Graded) -> Summary | None:
-    found = graded.grading and graded.grading.summary
-    return Summary.model_validate(found) if found else None
+    stored_summary = graded.grading and graded.grading.summary
+    return Summary.model_validate(stored_summary) if stored_summary else None
 
 
 _OF_SUMMARY = {
@@ -321,11 +326,11 @@ def _point(entry: _Entry, grader: str) -> Point:
         verdict=grading.verdict if grading else None,
         stopped=stopped,
         gate=gates_of(grading).get(grader) if grading else None,
-        failed=summary is not None and own is not None and _failed(summary, own),
+        failed=summary is not None and own is not None and _did_fail(summary, own),
         changes=[],
         **known,
     )
 
 
-def _failed(summary: Summary, own: GraderSummary) -> bool:
+def _did_fail(summary: Summary, own: GraderSummary) -> bool:
     return any(reason.verdict == "fail" and is_about(reason, own) for reason in summary.reasons)

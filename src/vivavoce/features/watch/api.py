@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.features.watch.state import Bucket, Watched, WatchEntry, watched, watches
+from vivavoce.features.watch.state import Bucket, Watched, WatchEntry, read_watch, watches
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.state import store_of
@@ -27,4 +27,4 @@ def one_watch(
     per: Annotated[Bucket, Query(description="The last 48 hours, or the last 30 days in UTC.")] = "hour",
 ) -> Response:
     """Return what a watch saw, what it may use, and whether its gate holds; rates are of the judged conversations."""
-    return answer(watched(store_of(request), name, per))
+    return answer(read_watch(store_of(request), name, per))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from vivavoce.features.watch import handing
-from vivavoce.features.watch.spool import HOUR, KEPT, Spool, hour_of, tallies
+from vivavoce.features.watch.spool import HOUR, RETENTION_SECONDS, Spool, hour_of, tallies
 from vivavoce.features.watch.state import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.grading.gates import Gate
 from vivavoce.grading.scores import ErrorLimit
@@ -22,12 +22,12 @@ from vivavoce.run.verdict import Rules
 from vivavoce.store.store import Store
 from vivavoce.store.watches import ScoreCount, WatchRow
 
-EVERY = 10.0
+INTERVAL_SECONDS = 10.0
 """Seconds between two times that a watch tells how it is doing."""
 SHARE = 0.05
 """Part of the time that may go into deciding the gate, so that many conversations do not keep others waiting."""
 WINDOW = 24 * 3600.0
-LEAST = 30
+MIN_CONVERSATIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class AlertRules:
     """On which conversations a gate is decided: those of the last `window` seconds, if they are at least `least`."""
 
     window: float = WINDOW
-    least: int = LEAST
+    least: int = MIN_CONVERSATIONS
 
 
 @dataclass
 class Beat:
-    """How one watch is doing, as the store is told; `state` is what it was told last.
+    """How one watch is doing, as written to the store; `state` is what was written last.
 
     `gate` is that of the suite, None if it has none.
     """
@@ -56,15 +56,15 @@ class Beat:
     _alert_due: float = 0.0
 
     async def begin(self, state: WatchState) -> None:
-        """Go on from what the store was told before, and say that the watch has begun."""
+        """Continue from the stored state, and store that the watch has begun."""
         rows = await asyncio.to_thread(self.store.watches.all)
         before = next((row for row in rows if row.name == self.name), None)
         self.state, self._since = state, hour_of(time.time())
         if before is not None:
-            told = WatchState.model_validate(before.state)
-            self._since = hour_of(max(before.heard_at, time.time() - KEPT))
-            kept = {"alert": None if self.gate is None else told.alert, "spending": told.spending}
-            self.state = state.model_copy(update=kept)
+            stored_state = WatchState.model_validate(before.state)
+            self._since = hour_of(max(before.heard_at, time.time() - RETENTION_SECONDS))
+            fields = {"alert": None if self.gate is None else stored_state.alert, "spending": stored_state.spending}
+            self.state = state.model_copy(update=fields)
         await self.tell(self.state.spending)
 
     def note_split(self, count: int, other: str) -> None:
@@ -106,7 +106,7 @@ class Beat:
         began = time.monotonic()
         alert = await asyncio.to_thread(self._alert, gate, now)
         ended = time.monotonic()
-        self._alert_due = ended + max(EVERY, (ended - began) / SHARE)
+        self._alert_due = ended + max(INTERVAL_SECONDS, (ended - began) / SHARE)
         before = self.state.alert
         if before is not None and before.state == alert.state:
             alert = alert.model_copy(update={"since": before.since})
@@ -124,7 +124,7 @@ class Beat:
         if judged < self.rules.least:
             return known
         newest = self.store.grading(runs[-1].run, runs[-1].grading)
-        found = summarise(
+        summary = summarise(
             tally(watches.scores(mine, since, now + 1)),
             attempts=judged,
             failed=0,
@@ -135,8 +135,8 @@ class Beat:
             ),
             errors=statuses.get("error", 0),
         )
-        state = STATES[found.verdict or "inconclusive"]
-        return known.model_copy(update={"state": state, "reasons": found.reasons, "graders": found.graders})
+        state = STATES[summary.verdict or "inconclusive"]
+        return known.model_copy(update={"state": state, "reasons": summary.reasons, "graders": summary.graders})
 
 
 def _come_in(database: sqlite3.Connection, _: Counter[str], *, since: int) -> tuple[int, dict[int, dict[str, int]]]:
@@ -144,7 +144,7 @@ def _come_in(database: sqlite3.Connection, _: Counter[str], *, since: int) -> tu
 
 
 def _by_grader(counts: list[ScoreCount]) -> dict[str, GraderCount]:
-    found: dict[str, dict[str, int]] = {}
+    by_name: dict[str, dict[str, int]] = {}
     for count in counts:
         what = "passed" if count.passed else "failed"
         if count.state == "error":
@@ -153,6 +153,6 @@ def _by_grader(counts: list[ScoreCount]) -> dict[str, GraderCount]:
             what = "skipped"
         elif count.passed is None:
             what = "measured"
-        numbers = found.setdefault(count.name, {})
+        numbers = by_name.setdefault(count.name, {})
         numbers[what] = numbers.get(what, 0) + count.number
-    return {name: GraderCount(**numbers) for name, numbers in found.items()}
+    return {name: GraderCount(**numbers) for name, numbers in by_name.items()}

@@ -14,7 +14,7 @@ import typer
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, seconds, share, size
 from vivavoce.cli.output import StoreOption, existing, notes, store_of
 from vivavoce.errors import UsageError
-from vivavoce.features.watch.beat import LEAST, AlertRules
+from vivavoce.features.watch.beat import MIN_CONVERSATIONS, AlertRules
 from vivavoce.features.watch.folder import Folder
 from vivavoce.features.watch.intake import span_pieces
 from vivavoce.features.watch.report import print_status
@@ -54,7 +54,7 @@ class _Judges(NamedTuple):
     judge: str | None
     scope: Scope | None
 
-    def described(self, name: str, max_concurrent: int) -> Suite:
+    def describe(self, name: str, max_concurrent: int) -> Suite:
         """Return what judges as a suite.
 
         Raises:
@@ -104,7 +104,7 @@ def command(
     ] = False,
     no_cache: NoCacheOption = False,
     window: WindowOption = "24h",
-    least: Annotated[int, typer.Option(min=1, help="Minimum conversations for the gate.")] = LEAST,
+    least: Annotated[int, typer.Option(min=1, help="Minimum conversations for the gate.")] = MIN_CONVERSATIONS,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report only what cannot be judged.")] = False,
     status: StatusOption = False,
     check: CheckOption = False,
@@ -130,7 +130,7 @@ def command(
     options = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache)
     how = Watching(rules, options, per, once, quiet, AlertRules(seconds("--window", window), least))
     most = size("--max-disk", max_disk)
-    described = _Judges(metrics, suite, judge, scope).described(name, max_concurrent)
+    described = _Judges(metrics, suite, judge, scope).describe(name, max_concurrent)
     say: Callable[[str], None] = partial(notes().print, soft_wrap=True)
     with Store.open(store_of(store)) as opened, closing(Spool(spool_path(opened.place, name), most)) as spool:
         watch = Watch(described, opened, spool, how, say)

@@ -17,13 +17,13 @@ from typing import BinaryIO
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import UsageError
-from vivavoce.features.watch.intake import LARGEST, Position, Refused, Taken, said, taken
+from vivavoce.features.watch.intake import MAX_BYTES, Delivery, Position, Refused, join_reasons, read_document
 from vivavoce.features.watch.spool import Spool
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 PIECE = 2**20
 """Bytes that are read at a time, if a line is not longer."""
-SETTLED = 2.0
+SETTLE_SECONDS = 2.0
 """Seconds after which a file that nobody writes to is taken for complete, its last line too."""
 
 
@@ -36,47 +36,49 @@ class _Piece:
     offset: int
     is_last: bool
 
-    def read(self) -> Taken:
+    def read(self) -> Delivery:
         """Return the spans of the next whole lines, or of a file that is one document."""
         with self.path.open("rb") as file:
             file.seek(self.offset)
             data = _whole_lines(file, is_last=self.is_last)
-        found = Taken(position=Position(self.name, self.offset))
+        delivery = Delivery(position=Position(self.name, self.offset))
         if self.offset == 0 and b"\n" in data and not _is_json(data.split(b"\n", 1)[0]):
             if self.is_last:
-                whole = self.path.read_bytes() if self.path.stat().st_size <= LARGEST else data
-                self._add(whole, 0, found)
-                found.position = Position(self.name, len(whole))
+                whole = self.path.read_bytes() if self.path.stat().st_size <= MAX_BYTES else data
+                self._add(whole, 0, delivery)
+                delivery.position = Position(self.name, len(whole))
         else:
-            self._add_lines(data, found)
-        return found
+            self._add_lines(data, delivery)
+        return delivery
 
-    def _add_lines(self, data: bytes, found: Taken) -> None:
+    def _add_lines(self, data: bytes, delivery: Delivery) -> None:
         at = self.offset
         for line in data.splitlines(keepends=True):
             if not line.endswith(b"\n") and line.strip() and not _is_json(line):
-                found.refused.append(f"{self.path} at byte {at:,}: the last line is incomplete; waiting for the rest")
+                delivery.refused.append(
+                    f"{self.path} at byte {at:,}: the last line is incomplete; waiting for the rest"
+                )
                 break
-            self._add(line, at, found)
+            self._add(line, at, delivery)
             at += len(line)
-        found.position = Position(self.name, at)
+        delivery.position = Position(self.name, at)
 
-    def _add(self, line: bytes, at: int, found: Taken) -> None:
+    def _add(self, line: bytes, at: int, delivery: Delivery) -> None:
         if not line.strip():
             return
         try:
-            more = taken(parse(line.decode("utf-8-sig")))
+            more = read_document(parse(line.decode("utf-8-sig")))
         except (BrokenJson, UnicodeDecodeError, RecursionError, Refused) as error:
-            found.refused.append(f"{self.path} at byte {at:,}: {error}")
-            found.rejected += 1
+            delivery.refused.append(f"{self.path} at byte {at:,}: {error}")
+            delivery.rejected += 1
             return
-        found.arrivals += more.arrivals
-        found.refused += [f"{self.path} at byte {at:,}: {why}" for why in more.refused]
-        found.rejected += more.rejected
+        delivery.arrivals += more.arrivals
+        delivery.refused += [f"{self.path} at byte {at:,}: {why}" for why in more.refused]
+        delivery.rejected += more.rejected
 
 
 class Folder:
-    """Takes what is appended to the files of a folder; `say` is told of what cannot be read.
+    """Takes what is appended to the files of a folder; `say` is called with what cannot be read.
 
     Raises:
         UsageError: there is no such folder.
@@ -87,18 +89,18 @@ class Folder:
             raise UsageError(f"{path}: there is no such folder")
         self._path, self._spool, self._say = path, spool, say
         self._offsets: dict[str, int] | None = None
-        self._told: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
 
     async def look(self, *, is_last: bool = False) -> bool:
         """Take what is new; return whether there was anything. With `is_last`, no file is waited for."""
         if self._offsets is None:
             self._offsets = await self._spool.work(lambda database, _: dict(database.execute("SELECT * FROM file")))
-        found = False
+        is_new = False
         for path in sorted(self._path.iterdir()):
             if path.suffix in SUFFIXES and path.is_file():
                 while await self._take(path, self._offsets, is_last):
-                    found = True
-        return found
+                    is_new = True
+        return is_new
 
     async def _take(self, path: Path, offsets: dict[str, int], is_last: bool) -> bool:
         try:
@@ -111,28 +113,28 @@ class Folder:
             offset = 0
         if about.st_size == offset:
             return False
-        complete = is_last or time.time() - about.st_mtime > SETTLED
+        complete = is_last or time.time() - about.st_mtime > SETTLE_SECONDS
         try:
-            taken = await self._spool.put(_Piece(path, name, offset, complete).read, time.time())
+            delivery = await self._spool.put(_Piece(path, name, offset, complete).read, time.time())
         except Refused as refused:
             self._say(f"{path}: {refused}")
             return False
         except OSError as error:
             self._say(f"{path}: cannot be read: {error.strerror or error}")
             return False
-        if taken.refused and self._told.get(name) != (why := said(taken.refused)):
-            self._told[name] = why
+        if delivery.refused and self._reasons.get(name) != (why := join_reasons(delivery.refused)):
+            self._reasons[name] = why
             self._say(why)
-        if taken.position is None:
+        if delivery.position is None:
             return False
-        offsets[name] = taken.position.offset
-        return taken.position.offset > offset
+        offsets[name] = delivery.position.offset
+        return delivery.position.offset > offset
 
 
 def _whole_lines(file: BinaryIO, *, is_last: bool) -> bytes:
     """Return the next whole lines; one that is not ended is whole if it is the last of the file."""
     data = b""
-    while len(data) < LARGEST:
+    while len(data) < MAX_BYTES:
         piece = file.read(PIECE)
         data += piece
         end = data.rfind(b"\n") + 1

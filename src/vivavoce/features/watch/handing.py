@@ -28,7 +28,7 @@ def finish(store: Store, run_id: str) -> None:
     store.update_run(run.model_copy(update={"status": "finished", "finished_at": run.finished_at or now}))
 
 
-AT_ONCE = 32
+BATCH_SIZE = 32
 """Conversations that are handed out at a time."""
 
 
@@ -53,14 +53,14 @@ class Period(NamedTuple):
 def hand_out(database: sqlite3.Connection, run: str) -> list[Talk]:
     """Give the next conversations that wait to a run, permanently."""
     query = "SELECT number, sample, row FROM talk WHERE state = 'waiting' ORDER BY number LIMIT ?"
-    found = database.execute(query, (AT_ONCE,)).fetchall()
+    rows = database.execute(query, (BATCH_SIZE,)).fetchall()
     database.executemany(
-        "UPDATE talk SET state = 'given', run = ? WHERE number = ?", ((run, number) for number, _, _ in found)
+        "UPDATE talk SET state = 'given', run = ? WHERE number = ?", ((run, number) for number, _, _ in rows)
     )
-    return [_talk(sample, row) for _, sample, row in found]
+    return [_talk(sample, row) for _, sample, row in rows]
 
 
-def given(database: sqlite3.Connection, run: str) -> list[Talk]:
+def load_given(database: sqlite3.Connection, run: str) -> list[Talk]:
     """Return the conversations that were given to a run and are not judged as far as is known."""
     query = "SELECT sample, row FROM talk WHERE state = 'given' AND run = ? ORDER BY number"
     return [_talk(*row) for row in database.execute(query, (run,))]
@@ -72,11 +72,11 @@ def waiting(database: sqlite3.Connection) -> int:
 
 
 def is_open(database: sqlite3.Connection) -> bool:
-    """Return whether there are spans of which no conversation was made yet."""
+    """Return whether there are spans that no conversation was made of yet."""
     return database.execute("SELECT 1 FROM bundle WHERE open LIMIT 1").fetchone() is not None
 
 
-def judged(database: sqlite3.Connection, counts: Counter[str], run: str, samples: Iterable[str]) -> None:
+def mark_judged(database: sqlite3.Connection, counts: Counter[str], run: str, samples: Iterable[str]) -> None:
     """Say that the store has the scores of these conversations."""
     update = "UPDATE talk SET state = 'judged', row = NULL WHERE state = 'given' AND run = ? AND sample = ?"
     changed = database.executemany(update, [(run, sample) for sample in samples]).rowcount
@@ -132,14 +132,14 @@ def period_at(now: float, per: Per, name: str, store: Store) -> Period:
     if per == "day":
         begins = begins.replace(hour=0)
     end = moment.strftime(_NAMES[per])
-    wanted, number = new_id(name, end), 1
-    while store.series.graded_runs([wanted]):
+    run_id, number = new_id(name, end), 1
+    while store.series.graded_runs([run_id]):
         number += 1
-        wanted = new_id(name, f"{end}-{number}")
-    return Period(wanted, (begins + _LENGTHS[per]).timestamp())
+        run_id = new_id(name, f"{end}-{number}")
+    return Period(run_id, (begins + _LENGTHS[per]).timestamp())
 
 
-def in_words(time: float) -> str:
+def time_text(time: float) -> str:
     """Return a time as people write it, in UTC."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M UTC")
 

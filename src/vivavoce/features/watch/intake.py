@@ -22,9 +22,9 @@ Signal = Literal["traces", "logs"]
 SIGNALS: tuple[Signal, ...] = ("traces", "logs")
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
-LARGEST = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Bytes of the largest request, after it is unpacked."""
-MAX_KEPT_BYTES = 2 * LARGEST
+MAX_KEPT_BYTES = 2 * MAX_BYTES
 """Bytes of all spans of a request, as they are kept."""
 LARGEST_SPAN = 8 * 2**20
 """Bytes of the largest span."""
@@ -62,7 +62,7 @@ class Arrival(NamedTuple):
 
 
 @dataclass(slots=True)
-class Taken:
+class Delivery:
     """What a request or a piece of a file holds; `refused` says in words what of it cannot be kept.
 
     `rejected` counts the spans that are left out. `position` is how far the file is read by it.
@@ -88,16 +88,16 @@ class Request:
     content_type: str
     encoding: str = ""
 
-    def read(self) -> Taken:
+    def read(self) -> Delivery:
         """Return the spans that the request holds.
 
         Raises:
             Refused: the request is not one of OTLP, or too large.
         """
-        body = unpacked(self.body, self.encoding)
+        body = unpack(self.body, self.encoding)
         try:
-            value: Any = decode(body, self.signal) if self.content_type == PROTOBUF else _parsed(body)
-            return taken(value) if value else Taken()
+            value: Any = decode(body, self.signal) if self.content_type == PROTOBUF else _parse(body)
+            return read_document(value) if value else Delivery()
         except (BrokenProtobuf, BrokenJson, UnicodeDecodeError) as error:
             kind = "protocol buffers" if self.content_type == PROTOBUF else "JSON"
             raise Refused(400, f"the body is not {self.signal} of OTLP in {kind}: {error}") from error
@@ -116,33 +116,33 @@ def span_pieces() -> Pieces:
     return pieces
 
 
-def taken(value: Any) -> Taken:
+def read_document(value: Any) -> Delivery:
     """Return what a document of OTLP holds.
 
     Raises:
         Refused: it is not such a document.
     """
-    found, loss = Taken(), Loss()
-    kept = 0
-    loss.on_broken = found.refused.append
+    delivery, loss = Delivery(), Loss()
+    total_size = 0
+    loss.on_broken = delivery.refused.append
     for member in span_pieces().members([Record(_PLACE, value)], loss):
         if member.value.get("is_log") and member.value.get("is_own"):  # the scores that we published ourselves
             continue
         packed = marshal.dumps(member.value)
         if len(packed) > LARGEST_SPAN:
             size = f"{len(packed) / _MEGABYTE:.1f}"
-            found.refused.append(f"a span of {size} MB is larger than {LARGEST_SPAN // _MEGABYTE} MB")
-        elif (kept := kept + len(packed)) > MAX_KEPT_BYTES:
-            found.refused.append(f"the spans of a request have more than {MAX_KEPT_BYTES // _MEGABYTE} MB as kept")
+            delivery.refused.append(f"a span of {size} MB is larger than {LARGEST_SPAN // _MEGABYTE} MB")
+        elif (total_size := total_size + len(packed)) > MAX_KEPT_BYTES:
+            delivery.refused.append(f"the spans of a request have more than {MAX_KEPT_BYTES // _MEGABYTE} MB as kept")
         else:
-            found.arrivals.append(Arrival(member._replace(value=None), packed, bool(member.value.get("is_own"))))
-    found.rejected = len(found.refused)
-    if found.refused and not found.arrivals and not _is_export(value):
+            delivery.arrivals.append(Arrival(member._replace(value=None), packed, bool(member.value.get("is_own"))))
+    delivery.rejected = len(delivery.refused)
+    if delivery.refused and not delivery.arrivals and not _is_export(value):
         raise Refused(400, "the body has no resourceSpans and no resourceLogs")
-    return found
+    return delivery
 
 
-def unpacked(body: bytes, encoding: str) -> bytes:
+def unpack(body: bytes, encoding: str) -> bytes:
     """Return a body as it was before it was compressed.
 
     Raises:
@@ -168,16 +168,18 @@ def _unpacked_members(body: memoryview, encoding: str) -> bytes:
             if not piece:
                 raise Refused(400, f"the body is not {encoding}: it is cut off")
             at += len(piece)
-            data.write(unpacker.decompress(piece, LARGEST + 1 - data.tell()))
-            if data.tell() > LARGEST:
-                raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
+            data.write(unpacker.decompress(piece, MAX_BYTES + 1 - data.tell()))
+            if data.tell() > MAX_BYTES:
+                raise Refused(
+                    413, f"unpacked, the body is larger than {MAX_BYTES // _MEGABYTE} MB; send smaller batches"
+                )
         at -= len(unpacker.unused_data)
         if at == len(body):
             return data.getvalue()
     raise Refused(400, f"the body has more than {MAX_MEMBERS} members of {encoding}; compress it as one")
 
 
-def _parsed(body: bytes) -> Any:
+def _parse(body: bytes) -> Any:
     return parse(body.decode("utf-8-sig"))
 
 
@@ -186,7 +188,7 @@ def _is_export(value: Any) -> bool:
     return isinstance(value, dict) and any(key in value for key in ("resourceSpans", "resourceLogs"))
 
 
-def said(refused: Sequence[str], most: int = 3) -> str:
+def join_reasons(refused: Sequence[str], most: int = 3) -> str:
     """Return reasons in one text: the first of them, and how many more there are."""
     different = list(dict.fromkeys(refused))
     more = f"; and {len(different) - most} more" if len(different) > most else ""
@@ -197,14 +199,14 @@ _INVALID, _UNAVAILABLE = 3, 14
 _REJECTED = {"traces": "rejectedSpans", "logs": "rejectedLogRecords"}
 
 
-def success(taken: Taken, signal: Signal, content_type: str) -> bytes:
+def success(delivery: Delivery, signal: Signal, content_type: str) -> bytes:
     """Return the body that says what was taken: empty, or which part was not."""
-    if not taken.rejected:
+    if not delivery.rejected:
         return b"" if content_type == PROTOBUF else b"{}"
-    message = said(taken.refused)
+    message = join_reasons(delivery.refused)
     if content_type == PROTOBUF:
-        return _part(1, _whole(1, taken.rejected) + _part(2, message.encode()))
-    rejected = {_REJECTED[signal]: str(taken.rejected), "errorMessage": message}
+        return _part(1, _whole(1, delivery.rejected) + _part(2, message.encode()))
+    rejected = {_REJECTED[signal]: str(delivery.rejected), "errorMessage": message}
     return json.dumps({"partialSuccess": rejected}).encode()
 
 
@@ -225,9 +227,9 @@ def _part(field: int, content: bytes) -> bytes:
 
 
 def _number(number: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from vivavoce.extensions import Page, answers_of
 from vivavoce.features.watch.plot import label_of_period, rate_plots
-from vivavoce.features.watch.state import Bucket, FailedTalk, alert_line, budget_lines, watched, watches
+from vivavoce.features.watch.state import Bucket, FailedTalk, alert_line, budget_lines, read_watch, watches
 from vivavoce.server.pages.links import run_page, sample_page, watch_data, watch_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -24,11 +24,11 @@ def watch(request: Request, name: str | None = None, per: Bucket = "hour") -> Re
     known = watches(store)
     if not known:
         return page("watch.html", {"section": "watch", "found": None})
-    found = watched(store, name or None, per)
-    state = found.state
-    labels = {period.start: label_of_period(period.start, per) for period in found.periods}
-    seen = [period for period in reversed(found.periods) if period.arrived or period.judged]
-    anchors = {labels[one.start]: f"#p-{int(one.start)}" for one in seen}
+    report = read_watch(store, name or None, per)
+    state = report.state
+    labels = {period.start: label_of_period(period.start, per) for period in report.periods}
+    seen = [period for period in reversed(report.periods) if period.arrived or period.judged]
+    anchors = {labels[period.start]: f"#p-{int(period.start)}" for period in seen}
 
     def anchor(label: str) -> str:
         return anchors.get(label, "#periods")
@@ -38,20 +38,20 @@ def watch(request: Request, name: str | None = None, per: Bucket = "hour") -> Re
 
     values: dict[str, object] = {
         "section": "watch",
-        "found": found,
-        "names": [one.name for one in known],
+        "found": report,
+        "names": [row.name for row in known],
         "alert": state.alert,
         "alert_line": None if state.alert is None else alert_line(state.alert),
         "budget": [] if state.spending is None else budget_lines(state.spending),
         "run_link": None if state.spending is None else run_page(state.spending.run),
-        "plots": rate_plots(found),
+        "plots": rate_plots(report),
         "labels": labels,
         "seen": seen,
         "anchor": anchor,
         "place": place,
-        "other": watch_page(name=found.name, per="day" if per == "hour" else "hour"),
-        "suite_links": list(answers_of(Page, "suite_links", suite=found.name)),
-        "json_link": watch_data(name=found.name, per=per),
+        "other": watch_page(name=report.name, per="day" if per == "hour" else "hour"),
+        "suite_links": list(answers_of(Page, "suite_links", suite=report.name)),
+        "json_link": watch_data(name=report.name, per=per),
         "link_of": partial(run_page),
     }
     return page("watch.html", values)

@@ -15,20 +15,20 @@ SMALL_TOP, SMALL_BOTTOM = 8, 62
 
 @dataclass(frozen=True, slots=True)
 class RatePlot:
-    """The pass rate of a grader over time, and what it is over the whole of it."""
+    """The pass rate of a grader over time, and over all of that time."""
 
     grader: str
     rate: Rate
     plot: TrendPlot
 
 
-def rate_plots(found: Watched) -> list[RatePlot]:
+def rate_plots(report: Watched) -> list[RatePlot]:
     """Return a plot for each grader, the first one tall, those with the lowest rate first."""
-    order = sorted(found.graders, key=lambda name: (_share(found.total.rates[name]), name))
-    points = {name: _points(found, name) for name in order}
-    small = Axis.around((one for name in order[1:] for one in points[name]), SMALL_TOP, SMALL_BOTTOM)
+    order = sorted(report.graders, key=lambda name: (_share(report.total.rates[name]), name))
+    points = {name: _points(report, name) for name in order}
+    small = Axis.around((point for name in order[1:] for point in points[name]), SMALL_TOP, SMALL_BOTTOM)
     return [
-        RatePlot(name, found.total.rates[name], _plot(points[name], small if at else None))
+        RatePlot(name, report.total.rates[name], _plot(points[name], small if at else None))
         for at, name in enumerate(order)
     ]
 
@@ -46,8 +46,8 @@ def _plot(points: Sequence[Point], axis: Axis | None) -> TrendPlot:
     return replace(plot, marks=[mark for mark in plot.marks if mark.kind == "dot"], dates=_dates(points))
 
 
-def _points(found: Watched, grader: str) -> list[Point]:
-    return [_point(period, period.rates.get(grader, Rate()), found.per) for period in found.periods]
+def _points(report: Watched, grader: str) -> list[Point]:
+    return [_point(period, period.rates.get(grader, Rate()), report.per) for period in report.periods]
 
 
 def _point(period: Period, rate: Rate, per: Bucket) -> Point:

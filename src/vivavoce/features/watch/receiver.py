@@ -16,7 +16,7 @@ from vivavoce.errors import StoreError
 from vivavoce.features.watch.intake import (
     ENCODINGS,
     JSON,
-    LARGEST,
+    MAX_BYTES,
     PROTOBUF,
     SIGNALS,
     Refused,
@@ -58,7 +58,7 @@ class Receiver:
         answered_in = PROTOBUF if kind == PROTOBUF else JSON
         more: dict[str, str] = {}
         try:
-            status, body = 200, await self._taken(scope, headers, kind, receive)
+            status, body = 200, await self._take(scope, headers, kind, receive)
         except Refused as refused:
             status, body = refused.status, failure(refused, answered_in)
             more = {"retry-after": str(refused.retry_after)} if refused.retry_after else {}
@@ -68,7 +68,7 @@ class Receiver:
                 more |= {"connection": "close"}
         await _answer(send, status, body, {"content-type": answered_in, **more})
 
-    async def _taken(self, scope: Scope, headers: Headers, kind: str, receive: Receive) -> bytes:
+    async def _take(self, scope: Scope, headers: Headers, kind: str, receive: Receive) -> bytes:
         """Keep what a request holds and return the body of the answer.
 
         Raises:
@@ -94,16 +94,16 @@ class Receiver:
                 self._check(size)
                 chunks.append(chunk)
             request = Request(signal, b"".join(chunks), kind, encoding)
-            taken = await self._spool.put(request.read, time.time())
+            delivery = await self._spool.put(request.read, time.time())
         except StoreError as error:
             raise Refused(503, f"it cannot be saved: {error}", RETRY_AFTER) from error
         finally:
             self._bytes -= size
-        return success(taken, signal, kind)
+        return success(delivery, signal, kind)
 
     def _check(self, size: int) -> None:
-        if size > LARGEST:
-            raise Refused(413, f"the body is larger than {LARGEST // 2**20} MB; send smaller batches")
+        if size > MAX_BYTES:
+            raise Refused(413, f"the body is larger than {MAX_BYTES // 2**20} MB; send smaller batches")
         if self._bytes > MOST_AT_ONCE:
             raise Refused(429, "too many requests at the same time; try again", 1)
 

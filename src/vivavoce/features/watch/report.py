@@ -6,7 +6,7 @@ from rich.table import Table
 
 from vivavoce.cli.output import out, print_json
 from vivavoce.errors import UsageError
-from vivavoce.features.watch.state import Watched, alert_line, budget_lines, watched
+from vivavoce.features.watch.state import Watched, alert_line, budget_lines, read_watch
 from vivavoce.report.text import count, one_line
 from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
@@ -19,43 +19,48 @@ def print_status(place: str, name: str, *, check: bool, as_json: bool) -> int:
         UsageError: there is no such watch, or with `check` its suite has no gate.
     """
     with Store.open(place, create=False) as store:
-        found = watched(store, name)
-    if check and found.state.alert is None:
+        report = read_watch(store, name)
+    if check and report.state.alert is None:
         raise UsageError(f"the watch '{name}' has no gate; start it with --suite FILE, where FILE has a gate")
     if as_json:
-        print_json(found.model_dump_json(indent=2))
+        print_json(report.model_dump_json(indent=2))
     else:
-        _print(found)
-    return EXIT_CODES[found.verdict] if check else 0
+        _print(report)
+    return EXIT_CODES[report.verdict] if check else 0
 
 
-def _print(found: Watched) -> None:
-    alert, total = found.state.alert, found.total
-    out().print(one_line(f"{found.name}: {found.note or 'watching'}", 200), soft_wrap=True)
+def _print(report: Watched) -> None:
+    alert, total = report.state.alert, report.total
+    out().print(one_line(f"{report.name}: {report.note or 'watching'}", 200), soft_wrap=True)
     if alert is not None:
         out().print(one_line(f"gate {alert.state}: {alert_line(alert)}", 400), soft_wrap=True)
-    if found.state.spending is not None:
-        used = " · ".join(f"{what} {words}" for what, _, words in budget_lines(found.state.spending))
-        spent = "; spent, so it judges no more conversations" if found.state.spending.spent else ""
-        out().print(one_line(f"run {found.state.spending.run}: {used}{spent}", 200), soft_wrap=True)
-    if found.state.split:
-        split = f"{count(found.state.split, 'conversation')} also judged by the watch '{found.state.split_with}'"
+    if report.state.spending is not None:
+        used = " · ".join(f"{what} {words}" for what, _, words in budget_lines(report.state.spending))
+        spent = "; spent, so it judges no more conversations" if report.state.spending.spent else ""
+        out().print(one_line(f"run {report.state.spending.run}: {used}{spent}", 200), soft_wrap=True)
+    if report.state.split:
+        split = f"{count(report.state.split, 'conversation')} also judged by the watch '{report.state.split_with}'"
         out().print(one_line(f"{split}: send all traces of a conversation to one receiver", 300), soft_wrap=True)
-    seen = f"{count(total.arrived, 'conversation')} in {found.span}, {total.sampled:,} sampled, {total.judged:,} judged"
-    left = f", {total.broken:,} with an error, {total.passed_over:,} not judged, {found.state.waiting:,} waiting"
+    seen = (
+        f"{count(total.arrived, 'conversation')} in {report.span}, {total.sampled:,} sampled, {total.judged:,} judged"
+    )
+    left = f", {total.broken:,} with an error, {total.passed_over:,} not judged, {report.state.waiting:,} waiting"
     out().print(seen + left, soft_wrap=True)
     if total.rates:
-        out().print(_rates(found))
-    for one in found.failing:
-        out().print(one_line(f"failed: {one.sample_id} in {one.run}: {one.grader}: {one.reason}", 200), soft_wrap=True)
+        out().print(_rates(report))
+    for failure in report.failing:
+        out().print(
+            one_line(f"failed: {failure.sample_id} in {failure.run}: {failure.grader}: {failure.reason}", 200),
+            soft_wrap=True,
+        )
 
 
-def _rates(found: Watched) -> Table:
+def _rates(report: Watched) -> Table:
     table = Table(box=None, pad_edge=False, header_style="")
     table.add_column("grader")
     for column in ("scored", "errors", "skipped", "pass rate", "95% interval"):
         table.add_column(column, justify="right")
-    for name, rate in found.total.rates.items():
+    for name, rate in report.total.rates.items():
         counts = (f"{rate.scored:,}", f"{rate.errors:,}", f"{rate.skipped:,}")
         share = "–" if rate.share is None else f"{rate.share:.1%}"
         ends = "–" if rate.low is None or rate.high is None else f"{rate.low:.1%} … {rate.high:.1%}"

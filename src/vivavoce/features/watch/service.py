@@ -18,7 +18,7 @@ from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.connection import AcceptFailures, server_config
 from vivavoce.server.listening import Listening
 
-PATIENCE = 5
+SHUTDOWN_SECONDS = 5
 """Seconds that a request in progress has when the service stops."""
 
 
@@ -44,7 +44,7 @@ async def watch_requests(watch: Watch, opened: Listening) -> None:
             receiver,
             lifespan="off",
             log_level="error",
-            timeout_graceful_shutdown=PATIENCE,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
     )
 

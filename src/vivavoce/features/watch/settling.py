@@ -17,7 +17,7 @@ from vivavoce.errors import UsageError
 from vivavoce.features.watch.intake import span_pieces
 from vivavoce.features.watch.spool import text_of
 
-AT_ONCE = 50
+BATCH_SIZE = 50
 """Bundles that one step makes conversations of, so that what comes in meanwhile need not wait long."""
 MOST_SPANS, MOST_BYTES = 10_000, 64 * 2**20
 """From here on a bundle is made conversations of although it is not silent; of each, no more is read."""
@@ -25,7 +25,7 @@ MAX_BEGUN = 2
 """Times that reading a bundle may begin without an end, before the bundle is set aside."""
 READ_SECONDS = 120.0
 """Seconds after which reading a bundle is taken to have no end."""
-KEPT = 3600.0
+RETENTION_SECONDS = 3600.0
 """Seconds for which the spans of a conversation are kept after the last of them, in case that it goes on."""
 
 _FILE = Path("traces")
@@ -64,7 +64,7 @@ class Due(NamedTuple):
 
     bundle: int
     own: bool
-    goes_on: bool
+    continues: bool
     spans: int
     times: int
 
@@ -80,7 +80,7 @@ class Packed(NamedTuple):
     value: bytes
 
 
-class Begun(NamedTuple):
+class ReadingPlan(NamedTuple):
     """Bundles that are to be read, with the spans of those that are judged, and in words what is not read."""
 
     due: list[Due]
@@ -95,58 +95,58 @@ class Contents(NamedTuple):
     broken: list[str]
 
 
-def begin(database: sqlite3.Connection, counts: Counter[str], rules: Rules, now: float) -> Begun:
+def begin(database: sqlite3.Connection, counts: Counter[str], rules: Rules, now: float) -> ReadingPlan:
     """Choose some bundles that are complete, and note that reading them begins: it may end this process.
 
     One whose reading began before without an end is read alone, and after MAX_BEGUN times set aside.
     """
-    limits = (now - rules.idle, now - rules.longest, MOST_SPANS, MOST_BYTES, AT_ONCE)
-    begun = Begun([], {}, [])
+    limits = (now - rules.idle, now - rules.longest, MOST_SPANS, MOST_BYTES, BATCH_SIZE)
+    plan = ReadingPlan([], {}, [])
     left = MOST_SPANS
     for due in [Due(*row) for row in database.execute(_DUE, limits)]:
         if due.times >= MAX_BEGUN:
             trace = _trace_of(database, due.bundle)
-            begun.left_out.append(f"trace '{trace}' is skipped: reading it failed {due.times} times")
+            plan.left_out.append(f"trace '{trace}' is skipped: reading it failed {due.times} times")
             counts["cannot be read"] += 1
             _close(database, due)
             continue
-        if begun.due and (due.times or due.spans > left):
+        if plan.due and (due.times or due.spans > left):
             break
-        begun.due.append(due)
+        plan.due.append(due)
         left -= due.spans
         if due.times:
             break
-    for due in begun.due:
+    for due in plan.due:
         database.execute(_BEGIN, (due.bundle,))
-        if due.goes_on:  # what comes from now on is a bundle of its own
+        if due.continues:  # what comes from now on is a bundle of its own
             database.execute("DELETE FROM name WHERE bundle = ?", (due.bundle,))
         if rules.tests or not due.own:
-            begun.spans[due.bundle] = _spans(database, due, begun.left_out)
-    return begun
+            plan.spans[due.bundle] = _spans(database, due, plan.left_out)
+    return plan
 
 
-def read(begun: Begun) -> Contents:
+def read(plan: ReadingPlan) -> Contents:
     """Return the conversations of bundles; it needs no database, and may take long.
 
     Raises:
         UsageError: there is no room for temporary files.
     """
     broken: list[str] = []
-    return Contents(_rows(begun.spans, broken), broken)
+    return Contents(_rows(plan.spans, broken), broken)
 
 
 def finish(
-    database: sqlite3.Connection, counts: Counter[str], rules: Rules, begun: Begun, contents: Contents, now: float
+    database: sqlite3.Connection, counts: Counter[str], rules: Rules, plan: ReadingPlan, contents: Contents, now: float
 ) -> None:
     """Keep the conversations of bundles; one that has grown meanwhile stays open, and is read again."""
     counts["cannot be read"] += len(contents.broken)
-    for due in begun.due:
+    for due in plan.due:
         database.execute("DELETE FROM begun WHERE bundle = ?", (due.bundle,))
         grown = database.execute("SELECT spans FROM bundle WHERE number = ?", (due.bundle,)).fetchone()
         if grown is None or grown[0] != due.spans:
             continue
         _close(database, due)
-        if due.bundle not in begun.spans:
+        if due.bundle not in plan.spans:
             counts["of tests"] += 1
             continue
         rows = contents.rows.get(due.bundle)
@@ -156,42 +156,42 @@ def finish(
             _keep(database, counts, rules, row, now)
 
 
-def give_back(database: sqlite3.Connection, begun: Begun) -> None:
+def give_back(database: sqlite3.Connection, plan: ReadingPlan) -> None:
     """Forget that reading bundles began, where it was not what they hold that ended it."""
-    database.executemany(_GIVE_BACK, [(due.bundle,) for due in begun.due])
+    database.executemany(_GIVE_BACK, [(due.bundle,) for due in plan.due])
 
 
-def too_long(database: sqlite3.Connection, begun: Begun) -> list[str]:
+def too_long(database: sqlite3.Connection, plan: ReadingPlan) -> list[str]:
     """Return in words that reading the only bundle did not end in time."""
     return [
         f"trace '{_trace_of(database, due.bundle)}' cannot be read: it takes more than {READ_SECONDS:g} s"
-        for due in begun.due
+        for due in plan.due
     ]
 
 
 def _close(database: sqlite3.Connection, due: Due) -> None:
     database.execute("UPDATE bundle SET open = 0 WHERE number = ?", (due.bundle,))
-    if due.goes_on:
+    if due.continues:
         database.execute("DELETE FROM name WHERE bundle = ?", (due.bundle,))
 
 
 def _spans(database: sqlite3.Connection, due: Due, left_out: list[str]) -> list[Packed]:
     """Return the spans of a bundle, as many as are read at a time."""
-    found: list[Packed] = []
+    spans: list[Packed] = []
     size = 0
     for row in database.execute(_SPANS, (due.bundle, MOST_SPANS)):
         span = Packed(*row)
         size += len(span.value)
-        if found and size > MOST_BYTES:
+        if spans and size > MOST_BYTES:
             break
-        found.append(span)
-    if len(found) < due.spans:
+        spans.append(span)
+    if len(spans) < due.spans:
         trace = _trace_of(database, due.bundle)
         left_out.append(
-            f"trace '{trace}': {due.spans - len(found):,} of {due.spans:,} spans are left out; a conversation is made "
+            f"trace '{trace}': {due.spans - len(spans):,} of {due.spans:,} spans are left out; a conversation is made "
             f"of at most {MOST_SPANS:,} spans and {MOST_BYTES // 2**20} MB"
         )
-    return found
+    return spans
 
 
 def _trace_of(database: sqlite3.Connection, bundle: int) -> str | None:
@@ -199,24 +199,26 @@ def _trace_of(database: sqlite3.Connection, bundle: int) -> str | None:
     return None if row is None else text_of(row[0])
 
 
-def prune(database: sqlite3.Connection, now: float, kept: float = KEPT) -> None:
+def prune(database: sqlite3.Connection, now: float, seconds: float = RETENTION_SECONDS) -> None:
     """Forget the spans of conversations that have been silent for so long, and what is known of runs that ended."""
-    old = [row[0] for row in database.execute("SELECT number FROM bundle WHERE NOT open AND last <= ?", (now - kept,))]
+    old = [
+        row[0] for row in database.execute("SELECT number FROM bundle WHERE NOT open AND last <= ?", (now - seconds,))
+    ]
     for table, column in (("span", "bundle"), ("name", "bundle"), ("begun", "bundle"), ("bundle", "number")):
         database.executemany(f"DELETE FROM {table} WHERE {column} = ?", ((number,) for number in old))
     database.execute(
         "DELETE FROM talk WHERE state IN ('judged', 'passed') AND settled <= ? AND "
         "(run IS NULL OR run NOT IN (SELECT run FROM period))",
-        (now - kept,),
+        (now - seconds,),
     )
 
 
 def _rows(bundles: dict[int, list[Packed]], broken: list[str]) -> dict[int, list[Row]]:
     """Return the conversations of each bundle; one that no reader was made for does not keep the others waiting."""
-    found: dict[int, list[Row]] = {bundle: [] for bundle in bundles}
+    rows: dict[int, list[Row]] = {bundle: [] for bundle in bundles}
     try:
         for place, row in span_pieces().conversations(_members(bundles), Loss()):
-            found[place.line].append(row)
+            rows[place.line].append(row)
     except UsageError:  # a disk, and not what was sent
         raise
     except Exception as error:
@@ -226,7 +228,7 @@ def _rows(bundles: dict[int, list[Packed]], broken: list[str]) -> dict[int, list
         ((first, *_),) = bundles.values()
         broken.append(f"trace '{text_of(first.trace)}' cannot be read: {type(error).__name__}: {error}")
         return {}
-    return found
+    return rows
 
 
 def _members(bundles: dict[int, list[Packed]]) -> Iterator[Member]:

@@ -1,4 +1,4 @@
-"""`Spool`: what came in, on disk before anybody is told that it was taken, until it is judged.
+"""`Spool`: what came in, on disk before it is acknowledged, until it is judged.
 
 It is an SQLite file of its own next to the store. All work on it is done in one thread; what many senders send at once
 is committed at once.
@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.features.watch.intake import Arrival, Refused, Taken
+from vivavoce.features.watch.intake import Arrival, Delivery, Refused
 from vivavoce.settings import WORKSPACE
 from vivavoce.store.database.address import is_postgresql
 
@@ -62,7 +62,7 @@ A tally is how often something was counted in an hour, which begins at this many
 
 
 HOUR = 3600
-KEPT = 48 * HOUR
+RETENTION_SECONDS = 48 * HOUR
 """Seconds for which an hour is kept; the store has it by then."""
 
 _ADD = """
@@ -78,11 +78,11 @@ def keep_tally(database: sqlite3.Connection, counts: Counter[str], now: float) -
 
 def tallies(database: sqlite3.Connection, since: int) -> dict[int, dict[str, int]]:
     """Return what was counted in each hour from `since` on, and forget what is too old."""
-    database.execute("DELETE FROM tally WHERE hour < ?", (since - KEPT,))
-    found: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    database.execute("DELETE FROM tally WHERE hour < ?", (since - RETENTION_SECONDS,))
+    by_hour: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for hour, what, number in database.execute("SELECT hour, what, number FROM tally WHERE hour >= ?", (since,)):
-        found[hour][what] = number
-    return dict(found)
+        by_hour[hour][what] = number
+    return dict(by_hour)
 
 
 def hour_of(now: float) -> int:
@@ -100,7 +100,7 @@ _GROWN = """
 UPDATE bundle SET last = max(last, ?), spans = spans + 1, bytes = bytes + ?, own = max(own, ?), open = 1,
     first = CASE WHEN open THEN first ELSE ? END WHERE number = ?
 """
-_KNOWN = """
+_KNOWN_SPAN = """
 SELECT span.number, open, value FROM span LEFT JOIN bundle ON bundle.number = span.bundle
     WHERE trace = ? AND identity = ?
 """
@@ -112,14 +112,14 @@ UPDATE bundle SET (first, last, spans, bytes, own, open) = (
 """
 
 
-def add(database: sqlite3.Connection, taken: Taken, now: float, counts: Counter[str]) -> None:
+def add(database: sqlite3.Connection, delivery: Delivery, now: float, counts: Counter[str]) -> None:
     """Keep what a request or a piece of a file holds, and how far the file is read."""
     names: dict[tuple[int, bytes], int] = {}
-    for arrival in taken.arrivals:
+    for arrival in delivery.arrivals:
         _add(database, arrival, now, counts, names)
-    counts["refused"] += taken.rejected
-    if taken.position is not None:
-        database.execute("INSERT OR REPLACE INTO file VALUES (?, ?)", taken.position)
+    counts["refused"] += delivery.rejected
+    if delivery.position is not None:
+        database.execute("INSERT OR REPLACE INTO file VALUES (?, ?)", delivery.position)
 
 
 def _add(
@@ -134,7 +134,7 @@ def _add(
     identity = (
         _NAMELESS + blake2b(value, digest_size=16).digest() if member.identity is None else key_of(member.identity)
     )
-    known = database.execute(_KNOWN, (trace, identity)).fetchone()
+    known = database.execute(_KNOWN_SPAN, (trace, identity)).fetchone()
     if known is not None:
         counts["repeated"] += 1
         number, is_open, before = known
@@ -157,24 +157,26 @@ def _bundle(
     names: dict[tuple[int, bytes], int],
 ) -> int:
     """Return the bundle of a trace and a conversation; two that turn out to be one are made one."""
-    wanted = [(_TRACE, trace), *([] if conversation is None else [(_CONVERSATION, conversation)])]
-    found = {name: number for name in wanted if (number := _named(database, name, names)) is not None}
-    numbers = sorted(set(found.values()))
+    keys = [(_TRACE, trace), *([] if conversation is None else [(_CONVERSATION, conversation)])]
+    bundles = {name: number for name in keys if (number := _bundle_of(database, name, names)) is not None}
+    numbers = sorted(set(bundles.values()))
     if not numbers:
-        made = "INSERT INTO bundle (first, last, spans, bytes, own, open) VALUES (?, ?, 0, 0, 0, 1)"
-        numbers = [int(database.execute(made, (now, now)).lastrowid or 0)]
+        insert = "INSERT INTO bundle (first, last, spans, bytes, own, open) VALUES (?, ?, 0, 0, 0, 1)"
+        numbers = [int(database.execute(insert, (now, now)).lastrowid or 0)]
     elif len(numbers) == 2:
         numbers.sort(key=lambda number: _spans(database, number), reverse=True)  # each span moves a few times at most
         _merge(database, numbers[0], numbers[1], now)
         names.clear()
-    for name in wanted:
+    for name in keys:
         names[name] = numbers[0]
-        if name not in found:
+        if name not in bundles:
             database.execute("INSERT INTO name VALUES (?, ?, ?)", (*name, numbers[0]))
     return numbers[0]
 
 
-def _named(database: sqlite3.Connection, name: tuple[int, bytes], names: dict[tuple[int, bytes], int]) -> int | None:
+def _bundle_of(
+    database: sqlite3.Connection, name: tuple[int, bytes], names: dict[tuple[int, bytes], int]
+) -> int | None:
     if name in names:
         return names[name]
     row = database.execute("SELECT bundle FROM name WHERE kind = ? AND name = ?", name).fetchone()
@@ -185,10 +187,10 @@ def _spans(database: sqlite3.Connection, bundle: int) -> int:
     return int(database.execute("SELECT spans FROM bundle WHERE number = ?", (bundle,)).fetchone()[0])
 
 
-def _merge(database: sqlite3.Connection, kept: int, other: int, now: float) -> None:
-    database.execute(_MERGED, (kept, other, now))
-    database.execute("UPDATE span SET bundle = ? WHERE bundle = ?", (kept, other))
-    database.execute("UPDATE name SET bundle = ? WHERE bundle = ?", (kept, other))
+def _merge(database: sqlite3.Connection, target: int, other: int, now: float) -> None:
+    database.execute(_MERGED, (target, other, now))
+    database.execute("UPDATE span SET bundle = ? WHERE bundle = ?", (target, other))
+    database.execute("UPDATE name SET bundle = ? WHERE bundle = ?", (target, other))
     database.execute("DELETE FROM bundle WHERE number = ?", (other,))
     database.execute("DELETE FROM begun WHERE bundle = ?", (other,))
 
@@ -229,8 +231,8 @@ PRAGMA cache_size = -32000;
 class Arriving(NamedTuple):
     """What is to be read and kept, and who waits for it; `now` is when it came, in seconds since 1970."""
 
-    read: Callable[[], Taken]
-    done: asyncio.Future[Taken]
+    read: Callable[[], Delivery]
+    done: asyncio.Future[Delivery]
     now: float
 
 
@@ -291,7 +293,7 @@ class Spool:
         self._thread = _SpoolThread()
         self._database = self._thread.submit(self._open).result()
 
-    async def put(self, read: Callable[[], Taken], now: float) -> Taken:
+    async def put(self, read: Callable[[], Delivery], now: float) -> Delivery:
         """Read what came in and keep it; on return it is on disk.
 
         Raises:
@@ -313,7 +315,7 @@ class Spool:
         Raises:
             StoreError: the disk failed.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._transacted, job)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._transact, job)
 
     @property
     def used(self) -> int:
@@ -345,12 +347,12 @@ class Spool:
             raise UsageError(f"{self.path}: cannot be used for incoming traces: {error}") from error
         except (OSError, sqlite3.DatabaseError) as error:
             raise UsageError(f"{self.path}: cannot be used for incoming traces: {error}") from error
-        self._used = _used(database)
+        self._used = _used_bytes(database)
         return database
 
     # What follows runs in the thread.
 
-    def _transacted(self, job: Callable[[sqlite3.Connection, Counter[str]], T]) -> T:
+    def _transact(self, job: Callable[[sqlite3.Connection, Counter[str]], T]) -> T:
         counts: Counter[str] = Counter()
         try:
             self._database.execute("BEGIN IMMEDIATE")
@@ -364,7 +366,7 @@ class Spool:
                 raise
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: {error}") from error
-        self._used = _used(self._database)
+        self._used = _used_bytes(self._database)
         self.counts.update(counts)
         return result
 
@@ -372,7 +374,7 @@ class Spool:
         """Read what waits, one after the other, and commit it in batches, so that memory holds little of it."""
         with self._lock:
             waiting, self._waiting = self._waiting, deque()
-        batch: list[tuple[Arriving, Taken]] = []
+        batch: list[tuple[Arriving, Delivery]] = []
         size = 0
         while waiting:
             arriving = waiting.popleft()
@@ -380,28 +382,30 @@ class Spool:
                 self.counts["refused: no room"] += 1
                 _tell(arriving, _full(f"{self.path.name} has {self.most / 1e6:,.0f} MB waiting to be judged"))
                 continue
-            taken = _read(arriving.read)
-            if isinstance(taken, Exception):
-                _tell(arriving, taken)
+            delivery = _read(arriving.read)
+            if isinstance(delivery, Exception):
+                _tell(arriving, delivery)
                 continue
-            batch.append((arriving._replace(read=Taken), taken))
-            size += taken.size
+            batch.append((arriving._replace(read=Delivery), delivery))
+            size += delivery.size
             if size >= BATCH_BYTES:
                 self._keep(batch)
                 batch, size = [], 0
         self._keep(batch)
 
-    def _keep(self, batch: list[tuple[Arriving, Taken]]) -> None:
+    def _keep(self, batch: list[tuple[Arriving, Delivery]]) -> None:
         """Commit what was read, and tell who waits for it."""
-        fault = self._fault_of([(taken, one.now) for one, taken in batch]) if batch else None
-        for one, taken in batch:
-            _tell(one, taken if fault is None else fault)
-            taken.arrivals.clear()
+        fault = self._fault_of([(delivery, arriving.now) for arriving, delivery in batch]) if batch else None
+        for arriving, delivery in batch:
+            _tell(arriving, delivery if fault is None else fault)
+            delivery.arrivals.clear()
 
-    def _fault_of(self, takens: list[tuple[Taken, float]]) -> Exception | None:
+    def _fault_of(self, deliveries: list[tuple[Delivery, float]]) -> Exception | None:
         """Commit what was read; return why it could not be."""
         try:
-            self._transacted(lambda database, counts: [add(database, one, now, counts) for one, now in takens])
+            self._transact(
+                lambda database, counts: [add(database, delivery, now, counts) for delivery, now in deliveries]
+            )
         except StoreError as error:
             return _full("the disk is full") if _disk_is_full(error) else error
         except Exception as error:
@@ -418,14 +422,14 @@ def _full(why: str) -> Refused:
     return Refused(503, f"{why}; try again later", RETRY_AFTER)
 
 
-def _read(read: Callable[[], Taken]) -> Taken | Exception:
+def _read(read: Callable[[], Delivery]) -> Delivery | Exception:
     try:
         return read()
     except Exception as error:
         return error
 
 
-def _tell(arriving: Arriving, outcome: Taken | Exception) -> None:
+def _tell(arriving: Arriving, outcome: Delivery | Exception) -> None:
     with suppress(RuntimeError):  # the loop is closed: nobody waits any more
         arriving.done.get_loop().call_soon_threadsafe(_settle, arriving.done, outcome)
 
@@ -439,7 +443,7 @@ def _settle(done: asyncio.Future[Any], outcome: Any) -> None:
         done.set_result(outcome)
 
 
-def _used(database: sqlite3.Connection) -> int:
+def _used_bytes(database: sqlite3.Connection) -> int:
     pages, free, size = (
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )

@@ -112,7 +112,7 @@ Condition = Literal["watching", "silent", "ended"]
 SILENT = 300.0
 """Seconds without a word of a watch that goes on, after which it is taken to have stopped."""
 LENGTHS: dict[Bucket, int] = {"hour": 3600, "day": 86_400}
-SHOWN: dict[Bucket, int] = {"hour": 48, "day": 30}
+PERIOD_COUNTS: dict[Bucket, int] = {"hour": 48, "day": 30}
 """How many hours or days are shown."""
 FAILING = 10
 """Conversations that failed last, at most."""
@@ -236,7 +236,7 @@ def watches(store: Store, now: float | None = None) -> list[WatchEntry]:
     return [_entry(row, at) for row in store.watches.all()]
 
 
-def watched(store: Store, name: str | None = None, per: Bucket = "hour", now: float | None = None) -> Watched:
+def read_watch(store: Store, name: str | None = None, per: Bucket = "hour", now: float | None = None) -> Watched:
     """Return what a watch saw, of the one that was heard of last unless it is named.
 
     Raises:
@@ -245,16 +245,19 @@ def watched(store: Store, name: str | None = None, per: Bucket = "hour", now: fl
     known = store.watches.all()
     if not known:
         raise UsageError("this store has no production data yet; start viva watch")
-    row = next((one for one in known if name in (None, one.name)), None)
+    row = next((watch_row for watch_row in known if name in (None, watch_row.name)), None)
     if row is None:
-        raise NotFound("watch", name or "", known={one.name for one in known})
+        raise NotFound("watch", name or "", known={watch_row.name for watch_row in known})
     state = WatchState.model_validate(row.state)
     at = time.time() if now is None else now
     condition = _condition(state, at - row.heard_at)
     length = LENGTHS[per]
     last = int(at // length + 1) * length
-    first = last - SHOWN[per] * length
-    hours = {hour: HourFigures.model_validate(one) for hour, one in store.watches.hours(row.name, first, last).items()}
+    first = last - PERIOD_COUNTS[per] * length
+    hours = {
+        hour: HourFigures.model_validate(figures)
+        for hour, figures in store.watches.hours(row.name, first, last).items()
+    }
     starts = range(first, last, length)
     return Watched(
         name=row.name,
@@ -278,8 +281,8 @@ def alert_line(alert: Alert) -> str:
     if alert.conversations < alert.least:
         few = f"{count(alert.conversations, 'conversation')} judged in {window}"
         return f"{few}; the gate needs at least {alert.least:,}"
-    said = "; ".join(_reason(alert, at) for at in range(len(alert.reasons)))
-    return f"{said} ({count(alert.conversations, 'conversation')} judged in {window})"
+    reasons = "; ".join(_reason(alert, at) for at in range(len(alert.reasons)))
+    return f"{reasons} ({count(alert.conversations, 'conversation')} judged in {window})"
 
 
 def budget_lines(spending: Spending) -> list[tuple[str, float | None, str]]:
@@ -305,19 +308,19 @@ def _reason(alert: Alert, at: int) -> str:
     if condition is None or len(reason.graders) != 1:
         return text
     (grader,) = reason.graders
-    summary = next((one for one in alert.graders if one.name == grader), None)
+    summary = next((each for each in alert.graders if each.name == grader), None)
     ends = None if summary is None else _ends(summary, condition.aggregation, reason.found)
     return text if ends is None else f"{text}, 95% interval {ends}"
 
 
-def _ends(grader: GraderSummary, aggregation: str, found: float | None) -> str | None:
+def _ends(grader: GraderSummary, aggregation: str, value: float | None) -> str | None:
     """Return the interval of an aggregate, None where it is not that of the scores as the grader decided them."""
     low, high, scale = grader.low, grader.high, 1.0
     if aggregation == "accuracy":
         low, high, scale = grader.pass_low, grader.pass_high, 100.0
     elif aggregation != "avg_score":
         return None
-    if low is None or high is None or found is None or not low - _NEAR <= found / scale <= high + _NEAR:
+    if low is None or high is None or value is None or not low - _NEAR <= value / scale <= high + _NEAR:
         return None
     return f"{low:.3f} to {high:.3f}" if scale == 1 else f"{low:.1%} to {high:.1%}"
 
@@ -364,7 +367,7 @@ def _period(start: float, hours: Iterable[HourFigures]) -> Period:
         judged=judged,
         broken=broken,
         passed_over=counts["passed"],
-        rates={name: _rate(found) for name, found in sorted(graders.items())},
+        rates={name: _rate(counts_of_grader) for name, counts_of_grader in sorted(graders.items())},
     )
 
 
@@ -380,15 +383,15 @@ def _rate(counts: list[GraderCount]) -> Rate:
 def _failing(store: Store, name: str, now: float) -> Iterable[FailedTalk]:
     """Yield the conversations that failed last, newest first."""
     talks: list[FailedTalk] = []
-    newest = store.watches.runs(name, now - SHOWN["hour"] * 3600, now + 1)[::-1]
-    for one in newest[:_RUNS]:
-        page = store.browse.samples(one.grading, "state:fail", sort="-position", limit=FAILING)
-        talks += [_failed(one.run, entry) for entry in page.samples]
+    newest = store.watches.runs(name, now - PERIOD_COUNTS["hour"] * 3600, now + 1)[::-1]
+    for run in newest[:_RUNS]:
+        page = store.browse.samples(run.grading, "state:fail", sort="-position", limit=FAILING)
+        talks += [_failed_talk(run.run, entry) for entry in page.samples]
     return talks[:FAILING]
 
 
-def _failed(run: str, entry: SampleEntry) -> FailedTalk:
-    score = next((one for one in entry.scores if one.passed is False), None)
+def _failed_talk(run: str, entry: SampleEntry) -> FailedTalk:
+    score = next((each for each in entry.scores if each.passed is False), None)
     return FailedTalk(
         run=run,
         sample_id=entry.sample_id,

@@ -37,7 +37,7 @@ def watching_metrics(
     Raises:
         UsageError: a metric is unknown or named twice, or needs a judge and none is named.
     """
-    return metrics_suite(_described(name, max_concurrent), metrics, model, scope)
+    return metrics_suite(_describe(name, max_concurrent), metrics, model, scope)
 
 
 def watching_suite(name: str, suite: Suite, max_concurrent: int) -> Suite:
@@ -46,9 +46,9 @@ def watching_suite(name: str, suite: Suite, max_concurrent: int) -> Suite:
     Raises:
         UsageError: something in it cannot be used.
     """
-    written = dump_spec(suite)
-    grading = {key: written[key] for key in _GRADING if key in written}
-    data = {**_described(name, max_concurrent), "driver": "replay", **grading}
+    spec = dump_spec(suite)
+    grading = {key: spec[key] for key in _GRADING if key in spec}
+    data = {**_describe(name, max_concurrent), "driver": "replay", **grading}
     return filled_suite(suite_record_from(data, SOURCE), suite.base, SOURCE)
 
 
@@ -72,7 +72,7 @@ def watching_run(
     return ExperimentRun(build, store, options, listeners, resumed=resumed, run_id=run_id)
 
 
-def _described(name: str, max_concurrent: int) -> dict[str, Any]:
+def _describe(name: str, max_concurrent: int) -> dict[str, Any]:
     return {"name": name, "dataset": {"path": f"({WATCHED})"}, "max_concurrent": max_concurrent}
 
 

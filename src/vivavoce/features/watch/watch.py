@@ -14,8 +14,8 @@ from functools import partial
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.features.watch import beat, handing, settling
 from vivavoce.features.watch.beat import AlertRules, Beat
-from vivavoce.features.watch.handing import Outage, Per, Period, Talk, finish, in_words, period_at
-from vivavoce.features.watch.settling import KEPT, READ_SECONDS, Begun, Contents, Rules, prune
+from vivavoce.features.watch.handing import Outage, Per, Period, Talk, finish, period_at, time_text
+from vivavoce.features.watch.settling import READ_SECONDS, RETENTION_SECONDS, Contents, ReadingPlan, Rules, prune
 from vivavoce.features.watch.spool import END_SECONDS, Spool
 from vivavoce.features.watch.state import Spending, WatchState
 from vivavoce.features.watch.suite import gate_of, watching_run
@@ -39,7 +39,7 @@ OTHERS_SECONDS = 60.0
 SPEAKS_EVERY = 10.0
 """Seconds between two lines that say how far it is."""
 
-_TOLD = (
+_REPORTED_COUNTS = (
     *("judged", "passed", "of tests", "not sampled", "continued", "without a conversation", "repeated"),
     *("cannot be read", "refused", "refused: no room"),
 )
@@ -63,7 +63,7 @@ class Watching:
 
 @dataclass
 class Watch:
-    """Judges what a spool holds with the graders of a suite; `say` is told in words what happens.
+    """Judges what a spool holds with the graders of a suite; `say` is called with each event in words.
 
     `gave_up` says that it ended because a judge did not answer; what waits is judged at the next start.
     """
@@ -168,34 +168,34 @@ class Watch:
         """Return in words what came in since the start, and what became of it."""
         counts = self.spool.counts
         words = [count(counts["spans"], "span"), count(counts["conversations"], "conversation")]
-        return " · ".join([*words, *(f"{counts[what]:,} {what}" for what in _TOLD if counts[what])])
+        return " · ".join([*words, *(f"{counts[what]:,} {what}" for what in _REPORTED_COUNTS if counts[what])])
 
     async def _settle_always(self) -> None:
         forgot = 0.0
-        told: Counter[str] = Counter()
+        last_counts: Counter[str] = Counter()
         spoke = time.monotonic()
         while not self._stopping.is_set():
             await self._settle()
-            if self.spool.counts != told and time.monotonic() - spoke > SPEAKS_EVERY and not self.how.quiet:
-                spoke, told = time.monotonic(), self.spool.counts.copy()
+            if self.spool.counts != last_counts and time.monotonic() - spoke > SPEAKS_EVERY and not self.how.quiet:
+                spoke, last_counts = time.monotonic(), self.spool.counts.copy()
                 self.say(self.status())
             if time.monotonic() - forgot > FORGETS_EVERY:
                 forgot = time.monotonic()
-                await self.spool.work(lambda database, _: prune(database, time.time(), self._kept))
+                await self.spool.work(lambda database, _: prune(database, time.time(), self._retention_seconds))
             await self._pause()
 
     async def _tell_always(self) -> None:
         """Tell the store how it goes, for as long as it goes on."""
         while not self._stopping.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), beat.EVERY)
+                await asyncio.wait_for(self._stopping.wait(), beat.INTERVAL_SECONDS)
             await self._beat.tell(self._spending(), outage=self._outage.lasts)
 
     def _spending(self) -> Spending | None:
         """Return what the run that was opened last used of what it may use, None if there is none."""
-        period, told, options = self._open, self._beat.state.spending, self.how.options
+        period, spending, options = self._open, self._beat.state.spending, self.how.options
         if period is None:
-            return told
+            return spending
         used = self._used
         if self.execution is not None:
             budget = self.execution.budget
@@ -211,9 +211,9 @@ class Watch:
         )
 
     @property
-    def _kept(self) -> float:
+    def _retention_seconds(self) -> float:
         """For how many seconds the spans of conversations are kept that are judged: none where room is short."""
-        return KEPT if self.spool.used < self.spool.most / 2 else 0.0
+        return RETENTION_SECONDS if self.spool.used < self.spool.most / 2 else 0.0
 
     async def _settle(self) -> None:
         """Make conversations of what is complete, a few at a time so that what comes in is kept meanwhile."""
@@ -221,30 +221,30 @@ class Watch:
         if self.how.once:
             rules = Rules(idle=-TICK, longest=rules.longest, share=rules.share, tests=rules.tests)
         while not self._stopping.is_set():
-            begun = await self.spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
+            plan = await self.spool.work(lambda database, counts: settling.begin(database, counts, rules, time.time()))
             try:
-                contents = await self._contents(begun)
+                contents = await self._contents(plan)
                 if contents is None:
                     continue
-                await self.spool.work(partial(_finish, rules=rules, begun=begun, contents=contents))
+                await self.spool.work(partial(_finish, rules=rules, plan=plan, contents=contents))
             except (StoreError, UsageError):  # a disk that fails says nothing against what is read
                 with suppress(StoreError):
-                    await self.spool.work(lambda database, _, begun=begun: settling.give_back(database, begun))
+                    await self.spool.work(lambda database, _, plan=plan: settling.give_back(database, plan))
                 raise
             await self._confirm()
-            for why in (*begun.left_out, *contents.broken):
+            for why in (*plan.left_out, *contents.broken):
                 self.say(one_line(why, 300))
-            if not begun.due:
+            if not plan.due:
                 return
 
-    async def _contents(self, begun: Begun) -> Contents | None:
+    async def _contents(self, plan: ReadingPlan) -> Contents | None:
         """Read bundles in a thread that nobody waits for at the end; return None where that does not end in time.
 
         Of several, each is then begun by itself.
         """
-        if not begun.spans:
+        if not plan.spans:
             return Contents({}, [])
-        reading = asyncio.ensure_future(in_thread(partial(settling.read, begun)))
+        reading = asyncio.ensure_future(in_thread(partial(settling.read, plan)))
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait({reading, stopping}, timeout=READ_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -255,27 +255,27 @@ class Watch:
         finally:
             stopping.cancel()
             reading.cancel()
-        if len(begun.due) > 1 or self._stopping.is_set():
+        if len(plan.due) > 1 or self._stopping.is_set():
             return None
-        return Contents({}, await self.spool.work(lambda database, _: settling.too_long(database, begun)))
+        return Contents({}, await self.spool.work(lambda database, _: settling.too_long(database, plan)))
 
     async def _judge_always(self) -> None:
         while not self._stopping.is_set():
             period = await self._period()
             if period is None:
                 return
-            self._opened(period)
+            self._note_open(period)
             if period.spent:
                 await self._pass_over(period)
             else:
                 await self._judge(period)
 
-    def _opened(self, period: Period) -> None:
-        """Take note of the run that is open, and of what the store was told that it used before this start."""
+    def _note_open(self, period: Period) -> None:
+        """Take note of the run that is open, and of its stored use before this start."""
         if self._open is None or self._open.run != period.run:
-            told = self._beat.state.spending
-            same = told is not None and told.run == period.run
-            self._used = Usage(calls=told.calls, cost=told.cost) if told is not None and same else Usage()
+            spending = self._beat.state.spending
+            same = spending is not None and spending.run == period.run
+            self._used = Usage(calls=spending.calls, cost=spending.cost) if spending is not None and same else Usage()
         self._open = period
 
     async def _period(self) -> Period | None:
@@ -310,7 +310,9 @@ class Watch:
             await self._close(period)
             return
         what = (
-            "the remaining conversations" if self.how.once else f"conversations completed until {in_words(period.ends)}"
+            "the remaining conversations"
+            if self.how.once
+            else f"conversations completed until {time_text(period.ends)}"
         )
         self.say(f"run {period.run} stopped: {stopped_by}; {what} are not judged")
         await self.spool.work(lambda database, _: handing.open_period(database, period._replace(spent=True)))
@@ -341,7 +343,7 @@ class Watch:
 
     async def _feed(self, period: Period) -> AsyncIterator[Sample]:
         """Yield what was given to the run before it was interrupted, and then what becomes complete in its time."""
-        for talk in await self.spool.work(lambda database, _: handing.given(database, period.run)):
+        for talk in await self.spool.work(lambda database, _: handing.load_given(database, period.run)):
             async for sample in self._sample(period, talk):
                 yield sample
         while not self._stopping.is_set() and time.time() < period.ends:
@@ -384,7 +386,7 @@ class Watch:
 
     async def _check(self, period: Period) -> None:
         """Find out which of the conversations that were given to a run the store has."""
-        talks = await self.spool.work(lambda database, _: handing.given(database, period.run))
+        talks = await self.spool.work(lambda database, _: handing.load_given(database, period.run))
         cancelled = {key.sample_id for key in self.store.cancelled(period.run)}
         self._ended = [talk.sample for talk in talks if talk.sample not in cancelled]
         await self._confirm(period)
@@ -399,7 +401,7 @@ class Watch:
         await self._look_for_split(stored)
         if period.run and self.execution is not None:
             self._ended += [sample for sample in ended if sample not in stored]
-        await self.spool.work(lambda database, counts: handing.judged(database, counts, period.run, stored))
+        await self.spool.work(lambda database, counts: handing.mark_judged(database, counts, period.run, stored))
 
     async def _look_for_split(self, stored: set[str]) -> None:
         """Say if another watch of the store has judged the same conversations: each has a part of their turns."""
@@ -446,6 +448,6 @@ class Watch:
 
 
 def _finish(
-    database: sqlite3.Connection, counts: Counter[str], *, rules: Rules, begun: Begun, contents: Contents
+    database: sqlite3.Connection, counts: Counter[str], *, rules: Rules, plan: ReadingPlan, contents: Contents
 ) -> None:
-    settling.finish(database, counts, rules, begun, contents, time.time())
+    settling.finish(database, counts, rules, plan, contents, time.time())

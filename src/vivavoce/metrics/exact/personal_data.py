@@ -51,7 +51,7 @@ def find_personal_data(text: str, kinds: Collection[Kind], region: str | None = 
         GraderFault: no time is left for the request.
     """
     data: list[PersonalDatum] = []
-    plain, shown = PlainText(text), PlainText(text, shown=True)
+    plain, shown = PlainText(text), PlainText(text, hide_markup=True)
     for reading in (plain,) if shown.text == plain.text else (plain, shown):
         spans = ((datum, reading.span(datum.start, datum.end)) for datum in _find_in_plain(reading.text, kinds, region))
         more = [replace(datum, start=span.start, end=span.end) for datum, span in spans]

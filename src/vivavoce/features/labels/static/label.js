@@ -1,4 +1,4 @@
-// Keyboard shortcuts of the label queue; each is shown beside its control.
+// Keyboard shortcuts of the label queue; each is shown next to its control.
 const WORKS = {
   w: () => document.getElementById("why")?.focus(),
   s: () => document.querySelector("[data-key=s]")?.click(),
