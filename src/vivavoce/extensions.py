@@ -49,8 +49,8 @@ class Command:
     """A command of `viva`: `function` refers to it as `module:name`.
 
     With `of="compare"` it is a part of another command, as in `viva compare groups`; otherwise `panel` says under which
-    heading of `viva --help` it is listed, last or `before` another command. It can also be called by `former_name`,
-    which is listed nowhere.
+    heading of `viva --help` it is listed. It is listed last, or `before` another command. It can also be called by
+    `former_name`, which is listed nowhere.
     """
 
     help: str

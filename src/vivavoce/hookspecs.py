@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from fastapi import Request
     from rich.console import RenderableType
 
+    from vivavoce.cli.options import InParts
     from vivavoce.records.run import AttemptKey, Grading, Listener, Outcome, Run
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
     from vivavoce.run.summary import Summary
     from vivavoce.server.pages.run import RunView
     from vivavoce.store.store import Store
+    from vivavoce.suites.load import Suite
     from vivavoce.suites.plan import Sampler
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -126,6 +128,13 @@ def resume_run(
     run: Run, options: RunOptions, store: Store, listeners: Sequence[Listener], errors: bool
 ) -> ExperimentRun | None:
     """Return an interrupted run that this plugin made, ready to continue; with `errors` its errors are retried."""
+
+
+@hookspec
+def work_in_parts(
+    suite: Suite, files: Sequence[str] | None, how: InParts, options: RunOptions, store: str | None, quiet: bool
+) -> int | None:
+    """Judge the conversations of `files` in parts, or run a suite in parts; return the exit code."""
 
 
 @hookspec

@@ -25,12 +25,11 @@ from vivavoce.cli.options import (
 )
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
-from vivavoce.cli.runner import report_run
+from vivavoce.cli.runner import report_run, work_in_parts
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.models.batches.files import import_responses as read_responses
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.plugins import lazy
 from vivavoce.report.text import count, one_line
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
@@ -172,7 +171,7 @@ def command(
         max_concurrent=max_concurrent,
     )
     if how is not None:
-        raise typer.Exit(lazy("vivavoce.cli.part_runs:judge_in_parts")(suite, conversations, how, options, quiet=quiet))
+        raise typer.Exit(work_in_parts(suite, how, options, files=conversations, quiet=quiet))
     if dry_run:
         out().print(forecast_line(check_suite(suite, options, keys_needed=True)))
         return

@@ -64,7 +64,6 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     },
     "runs": {
         "grade": "Grade the stored conversations of a run again.",
-        "merge": "Merge the parts of a run into one run.",
         "note": "Give a run a title, notes and tags.",
         "search": "Search all conversations, reasons and runs.",
     },
@@ -105,14 +104,22 @@ def panels() -> dict[str, list[str]]:
     shown: dict[str, list[str]] = {panel: [] for panel in (*PANELS, PLUGINS)}
     for name, command in commands().items():
         if not _whole_of(command):
-            names = shown[command.panel if command.panel in shown else PLUGINS]
-            names.insert(names.index(command.before) if command.before in names else len(names), name)
+            _insert(name, command, shown[command.panel if command.panel in shown else PLUGINS])
     return {panel: names for panel, names in shown.items() if names}
 
 
 def parts_of(whole: str) -> dict[str, Command]:
     """Return the commands that are parts of another, by name."""
-    return {name: command for name, command in commands().items() if _whole_of(command) == whole}
+    names: list[str] = []
+    for name, command in commands().items():
+        if _whole_of(command) == whole:
+            _insert(name, command, names)
+    return {name: commands()[name] for name in names}
+
+
+def _insert(name: str, command: Command, names: list[str]) -> None:
+    """Insert the name of a command where it is listed."""
+    names.insert(names.index(command.before) if command.before in names else len(names), name)
 
 
 def full_name(name: str) -> str:

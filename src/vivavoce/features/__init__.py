@@ -125,6 +125,13 @@ FEATURES: Mapping[str, Feature] = {
         routes=("api:router", "page:router"),
         tabs=(Page("Watch", "/watch"),),
     ),
+    "parts": Feature(
+        "vivavoce.features.parts",
+        commands={
+            "merge": Command("Merge the parts of a run into one run.", "command:command", of="runs", before="note")
+        },
+        work_in_parts="command:work_in_parts",
+    ),
     "publish": Feature(
         "vivavoce.features.publish",
         commands={

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.distributed import inputs
-from vivavoce.distributed.inputs import Piece, input_files
 from vivavoce.errors import UsageError
+from vivavoce.features.parts import inputs
+from vivavoce.features.parts.inputs import Piece, input_files
 
 from .cases import write_jsonl, write_parquet
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from vivavoce.distributed.cluster import quiet_errors
+from vivavoce.features.parts.cluster import quiet_errors
 
 WRITE = "import sys; print('of a process', file=sys.stderr)"
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from report.cases import outcome
-from vivavoce.distributed.part_file import About, RowProblem, read_part, write_part
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.part_file import About, RowProblem, read_part, write_part
 from vivavoce.files.places import Folder
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import BREACH, TESTER_ERROR, Evidence, Failure, Finding, Score

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vivavoce.distributed.inputs import InputFile, Piece
-from vivavoce.distributed.job import Part
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.inputs import InputFile, Piece
+from vivavoce.features.parts.job import Part
 from vivavoce.files.frames import load_extra
 from vivavoce.files.places import open_place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.distributed.work import Allowance, Share
+from vivavoce.features.parts.work import Allowance, Share
 
 
 def test_without_limits_every_share_is_without_limits() -> None:

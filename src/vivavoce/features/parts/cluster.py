@@ -16,10 +16,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from vivavoce.distributed.job import Job, Part
-from vivavoce.distributed.work import Share, Worked, Worker
-from vivavoce.distributed.working import Ended
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.job import Job, Part
+from vivavoce.features.parts.pool import Ended
+from vivavoce.features.parts.work import Share, Worked, Worker
 from vivavoce.files.frames import load_extra
 from vivavoce.files.places import Folder
 

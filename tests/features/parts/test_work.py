@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from vivavoce.distributed.part_file import read_part
-from vivavoce.distributed.work import Share, Worker, done_parts, worked_before
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.part_file import read_part
+from vivavoce.features.parts.work import Share, Worker, done_parts, worked_before
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.run.options import RunOptions
@@ -114,7 +114,7 @@ def test_problems_outlive_a_process_that_is_killed_after_it_found_them(
 ) -> None:
     job = begun(folder, [str(write_jsonl(tmp_path / "a.jsonl", range(3), "{broken"))])
     with monkeypatch.context() as patched:
-        patched.setattr("vivavoce.distributed.work.write_without", _full)
+        patched.setattr("vivavoce.features.parts.work.write_without", _full)
         with pytest.raises(UsageError, match="no space left"):
             worked(job, folder, tmp_path / "scratch")
     (done,) = worked(job, folder, tmp_path / "scratch")

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vivavoce.distributed.inputs import PART_ROWS, InputFile, Piece, input_files
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.inputs import PART_ROWS, InputFile, Piece, input_files
 from vivavoce.files.places import Folder, absolute
 from vivavoce.messages import describe
 from vivavoce.records.run import described_targets

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from vivavoce.distributed.job import Job, Part
-from vivavoce.distributed.work import Allowance, Share, Worked, Worker
+from vivavoce.features.parts.job import Job, Part
+from vivavoce.features.parts.work import Allowance, Share, Worked, Worker
 from vivavoce.files.places import Folder
 from vivavoce.run.execution import execute
 from vivavoce.run.experiment_run import ExperimentRun

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.distributed.job import Part
-from vivavoce.distributed.slices import Slicer, write_without
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.job import Part
+from vivavoce.features.parts.slices import Slicer, write_without
 from vivavoce.files.places import Folder
 from vivavoce.samples.rows import read_samples
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.distributed.job import FILE
-from vivavoce.distributed.merging import merge
-from vivavoce.distributed.part_file import SUFFIX
-from vivavoce.distributed.work import Share, Worker
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.job import FILE
+from vivavoce.features.parts.merging import merge
+from vivavoce.features.parts.part_file import SUFFIX
+from vivavoce.features.parts.work import Share, Worker
 from vivavoce.files.places import Folder
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store

@@ -1,4 +1,4 @@
-"""`viva judge` and `viva run` in parts: the work, its progress, and its report."""
+"""Runs in parts: `viva runs merge`, and what `viva judge` and `viva run` do with `--parts`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from typing import Annotated
 
+import typer
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from vivavoce.cli.options import InParts
-from vivavoce.cli.output import notes, out, store_of
+from vivavoce.cli.options import InParts, MaxErrorsOption
+from vivavoce.cli.output import StoreOption, notes, out, store_of
 from vivavoce.cli.progress import EVERY
 from vivavoce.cli.runner import report_run
-from vivavoce.distributed.cluster import RayWorkers
-from vivavoce.distributed.job import Job, job_of, kept_job
-from vivavoce.distributed.merging import merge
-from vivavoce.distributed.part_file import read_part, summary_of
-from vivavoce.distributed.work import Allowance, done_parts, worked_before
-from vivavoce.distributed.working import OneProcess, Pool, Progress, shard_of, work_through
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.cluster import RayWorkers
+from vivavoce.features.parts.job import Job, job_of, kept_job
+from vivavoce.features.parts.merging import merge, rows_left_out
+from vivavoce.features.parts.part_file import read_part, summary_of
+from vivavoce.features.parts.pool import OneProcess, Pool, Progress, shard_of, work_through
+from vivavoce.features.parts.work import Allowance, done_parts, worked_before
 from vivavoce.files.places import Folder, is_address
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.details import dollars
@@ -37,13 +39,51 @@ from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite
 
+
+def command(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder or address passed to --parts.")],
+    *,
+    max_errors: MaxErrorsOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Merge the parts from viva judge --parts or viva run --parts into one run of the store.
+
+    Parts that are already merged stay, so you can repeat the command when more parts are done. Exit codes: those of
+    viva run; 3 while parts are missing.
+    """
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        console=notes(),
+        transient=True,
+    )
+    with Store.open(store_of(store)) as opened:
+        with bar:
+            task = bar.add_task("conversations", total=None)
+            result = merge(
+                Folder(folder),
+                opened,
+                lambda done, total: bar.update(task, completed=done, total=total),
+                max_errors=max_errors,
+            )
+        report_run(opened, result, None, ["--store", store] if store else [])
+    if left_out := rows_left_out(Folder(folder)):
+        notes().print(f"without {count(left_out, 'row')} of the files that viva could not read as conversations")
+    raise typer.Exit(result.exit_code)
+
+
 _SHOWN = 5
 """Broken rows and files that are named."""
 
 
-def judge_in_parts(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOptions, *, quiet: bool) -> int:
-    """Work on the parts of files that are not done, say what came of them, and return the exit code."""
-    return _report(_work_on_parts(suite, patterns, how, options, quiet=quiet), options.max_errors)
+def work_in_parts(
+    suite: Suite, files: Sequence[str] | None, how: InParts, options: RunOptions, store: str | None, *, quiet: bool
+) -> int:
+    """Work on the parts of recorded conversations, or without `files` of the suite's dataset; return the exit code."""
+    if files is None:
+        return run_in_parts(suite, how, options, store, quiet=quiet)
+    return _report(_work_on_parts(suite, files, how, options, quiet=quiet), options.max_errors)
 
 
 def run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | None, *, quiet: bool) -> int:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the amounts that people write in them: times, sizes, and shares."""
+"""Judging and running in parts from the command line, and making one run of the parts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.distributed import inputs
+from command_line import Viva
+from vivavoce.features.parts import inputs
 from vivavoce.store.store import Store
-
-from .conftest import Viva
 
 SUITE = """\
 name: bot

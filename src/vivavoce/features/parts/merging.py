@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from vivavoce.distributed.job import Job, read_job
-from vivavoce.distributed.part_file import About, read_part
-from vivavoce.distributed.work import done_parts
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.job import Job, read_job
+from vivavoce.features.parts.part_file import About, read_part
+from vivavoce.features.parts.work import done_parts
 from vivavoce.files.places import Folder
 from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run as run_loop

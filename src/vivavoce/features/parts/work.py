@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from vivavoce.distributed.job import Job, Part
-from vivavoce.distributed.part_file import SUFFIX, About, RowProblem, read_part, write_part
-from vivavoce.distributed.slices import Slicer, write_without
 from vivavoce.errors import StoreError, UsageError
+from vivavoce.features.parts.job import Job, Part
+from vivavoce.features.parts.part_file import SUFFIX, About, RowProblem, read_part, write_part
+from vivavoce.features.parts.slices import Slicer, write_without
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import Run

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.distributed.job import FILE, job_of, kept_job, read_job
 from vivavoce.errors import UsageError
+from vivavoce.features.parts.job import FILE, job_of, kept_job, read_job
 from vivavoce.files.places import Folder
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.load import described_suite

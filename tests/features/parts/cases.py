@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vivavoce.distributed.job import Job, job_of, kept_job
-from vivavoce.distributed.work import Share, Worked, Worker
+from vivavoce.features.parts.job import Job, job_of, kept_job
+from vivavoce.features.parts.work import Share, Worked, Worker
 from vivavoce.files.places import Folder
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.command_line import judging_suite

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.distributed.job import Part
-from vivavoce.distributed.work import Allowance, Share, Worked
-from vivavoce.distributed.working import TRIES, Ended, Progress, shard_of, work_through
+from vivavoce.features.parts.job import Part
+from vivavoce.features.parts.pool import TRIES, Ended, Progress, shard_of, work_through
+from vivavoce.features.parts.work import Allowance, Share, Worked
 from vivavoce.files.places import Folder
 from vivavoce.run.workers import INTERRUPTED
 
