@@ -122,7 +122,8 @@ def test_a_command_starts_quickly_because_it_loads_nothing_that_it_does_not_need
 OWN_MODULES = {"--help": 20, "validate suite.yaml": 151, "run suite.yaml --quiet": 200, "show latest": 80}
 """How many modules of ours a command loads at most."""
 OWN_ABSENT = tuple(
-    f"vivavoce.{name}" for name in ("penelope", "server", "targets.frameworks", "features.formats", "features.parts")
+    f"vivavoce.{name}"
+    for name in ("penelope", "server", "targets.frameworks", "features.batches", "features.formats", "features.parts")
 )
 """Packages and modules of ours that none of them needs."""
 

@@ -326,6 +326,18 @@ def first_answer(hook: str, **arguments: Any) -> Any:
     return next(answers(hook, **arguments), None)
 
 
+def needed_answer(what: str, plugin: str, hook: str, **arguments: Any) -> Any:
+    """Return the first answer to a hook of a feature that something needs.
+
+    Raises:
+        UsageError: the feature is switched off; the message says that `what` needs it.
+    """
+    answer = first_answer(hook, **arguments)
+    if answer is None:
+        raise UsageError(f"{what} needs the plugin '{plugin}', which is switched off")
+    return answer
+
+
 def description(run: Any) -> RunDescription | None:
     """Return what a special kind of run is, None for an ordinary run."""
     return first_answer("describe_run", run=run)

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vivavoce.cli.options import InParts
+    from vivavoce.pacing.limits import Budget
     from vivavoce.records.run import AttemptKey, Grading, Listener, Outcome, Run
+    from vivavoce.run.batches import BatchedJudges, Export
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
     from vivavoce.run.summary import Summary
     from vivavoce.server.pages.run import RunView
+    from vivavoce.store.replies import ReplyStore
     from vivavoce.store.store import Store
     from vivavoce.suites.load import Suite
     from vivavoce.suites.plan import Sampler
@@ -135,6 +138,21 @@ def work_in_parts(
     suite: Suite, files: Sequence[str] | None, how: InParts, options: RunOptions, store: str | None, quiet: bool
 ) -> int | None:
     """Judge the conversations of `files` in parts, or run a suite in parts; return the exit code."""
+
+
+@hookspec
+def ask_in_batches(budget: Budget, replies: ReplyStore | None) -> BatchedJudges | None:
+    """Return judges that are asked in batches, within a budget; a check has no `replies`."""
+
+
+@hookspec
+def export_requests(suite: Suite, judge: str, path: Path, store: Store, options: RunOptions) -> Export | None:
+    """Write the requests about the recorded conversations of a suite to files for a batch service."""
+
+
+@hookspec
+def import_responses(path: Path, store: Store, judge: str) -> int | None:
+    """Keep the answers of a batch service in a file as those of a judge; return how many there are."""
 
 
 @hookspec

@@ -56,7 +56,6 @@ PLUGINS = "Plugins"
 """The panel of the commands that installed packages add."""
 
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "judge": {"batches": "List or cancel pending batch jobs."},
     "validate": {
         "list": "List the names a suite can use: graders, metrics, and more.",
         "schema": "Print the JSON Schema of a suite or its rows, for editors.",

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import typer
 
-from vivavoce.cli.judge import named_judge, print_export
+from vivavoce.cli.judge import exported, named_judge, print_export
 from vivavoce.cli.output import notes
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
 from vivavoce.files.paths import whole_file
-from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
 from vivavoce.run.options import RunOptions
@@ -30,7 +29,6 @@ from vivavoce.store.store import Store
 from vivavoce.suites.check import Forecast, check_suite
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judge_requests import export_requests
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import Named, short_name
 from vivavoce.testing.metric_test import Answered, MetricTest, Planned, answered, figures_of, version_of
@@ -154,7 +152,7 @@ class MetricRuns:
     def _exported(self, path: Path, to: Path, store: Store) -> int:
         """Write the requests without an answer, and return how many there are."""
         suite = self._suite(path, self.judges[0])
-        export = run_loop(export_requests(suite, named_judge(self.judges[0]), to, store, self.options))
+        export = exported(suite, named_judge(self.judges[0]), to, store, self.options)
         if export.questions:
             print_export(export)
         return export.questions

@@ -15,7 +15,7 @@ from rich.text import Text
 from vivavoce.cli.output import complain, existing, notes, out
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
-from vivavoce.extensions import first_answer
+from vivavoce.extensions import needed_answer
 from vivavoce.lazy_names import lazy
 from vivavoce.records.run import Run
 from vivavoce.records.score import Usage
@@ -222,9 +222,7 @@ def work_in_parts(
 ) -> int:
     """Judge the conversations of `files` in parts, or run a suite in parts, and return the exit code."""
     arguments = {"suite": suite, "files": files, "how": how, "options": options, "store": store, "quiet": quiet}
-    code: int | None = first_answer("work_in_parts", **arguments)
-    if code is None:
-        raise UsageError("--parts needs the plugin 'parts', which is switched off")
+    code: int = needed_answer("--parts", "parts", "work_in_parts", **arguments)
     return code
 
 

@@ -125,6 +125,13 @@ FEATURES: Mapping[str, Feature] = {
         routes=("api:router", "page:router"),
         tabs=(Page("Watch", "/watch"),),
     ),
+    "batches": Feature(
+        "vivavoce.features.batches",
+        commands={"batches": Command("List or cancel pending batch jobs.", "command:command", of="judge")},
+        ask_in_batches="questions:BatchQuestions",
+        export_requests="export:export_requests",
+        import_responses="command:import_responses",
+    ),
     "parts": Feature(
         "vivavoce.features.parts",
         commands={

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Protocol, cast
 
 from vivavoce.errors import ModelFault
-from vivavoce.models.batches.service import (
+from vivavoce.features.batches.service import (
     LIMITS,
     NotJson,
     Prepared,

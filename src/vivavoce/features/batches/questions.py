@@ -6,25 +6,30 @@ A question is answered, or with a service, or to be sent in the next round; or i
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from vivavoce.errors import BudgetExhausted, Deferred, ModelFault, UsageError
-from vivavoce.models.batches.model import BatchedModel
-from vivavoce.models.batches.service import MOST_BYTES, Prepared, custom_id
-from vivavoce.models.batches.services import batch_service
+from vivavoce.features.batches.anthropic import AnthropicBatches, KeepsRequests
+from vivavoce.features.batches.model import BatchedModel
+from vivavoce.features.batches.openai import OpenAIBatches
+from vivavoce.features.batches.service import MOST_BYTES, BatchService, Prepared, custom_id
+from vivavoce.lazy_names import lazy
 from vivavoce.models.model import Model, Request, identity_of
 from vivavoce.models.modes import asked_again
-from vivavoce.models.openai import EXPECTED_OUTPUT
+from vivavoce.models.openai import EXPECTED_OUTPUT, OpenAIModel
 from vivavoce.models.prices import VARIABLE, batch_price
 from vivavoce.pacing.limits import Budget, Reservation
 from vivavoce.records.replies import AskedQuestion
+from vivavoce.records.run import Event
 from vivavoce.records.score import Usage
+from vivavoce.run.batches import BatchRounds
 from vivavoce.store.batches import ASKED, FAILED, Batches
 from vivavoce.store.replies import ReplyStore
+from vivavoce.store.store import Store
 
 
 class Spooled(NamedTuple):
@@ -131,6 +136,11 @@ class BatchQuestions:
         opened = BatchedModel(model, service, self._replies, self)
         self.models.setdefault(opened.identity, opened)
         return opened
+
+    def rounds(self, store: Store, run_id: str, tell: Callable[[Event], Awaitable[None]]) -> BatchRounds:
+        """Return the rounds of a run; `tell` gives events to its listeners."""
+        rounds: BatchRounds = lazy("vivavoce.features.batches.rounds:BatchRounds")(self, store, run_id, tell)
+        return rounds
 
     def load(self, batches: Batches, run_id: str, *, fresh: bool) -> None:
         """Read what is known of questions; with `fresh`, those that failed in this run may be asked again."""
@@ -292,3 +302,19 @@ def _problem(before: AskedQuestion | None, unusable: ModelFault | None) -> tuple
         return str(unusable.__cause__ or unusable), unusable.evidence or ""
     failure = None if before is None else before.failure
     return ("", "") if failure is None else (failure.message, failure.evidence or "")
+
+
+def batch_service(model: Model) -> BatchService:
+    """Return the service that answers questions to a model in batches; nothing is sent.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if isinstance(model, OpenAIModel):
+        return OpenAIBatches(model, batch_price(model.name))
+    if model.name.startswith("anthropic:"):
+        return AnthropicBatches(cast("KeepsRequests", model), batch_price(model.name))
+    raise UsageError(
+        f"{model.name} does not support batches; use a judge openai:NAME, azure:NAME, anthropic:NAME or "
+        "http://host/v1#NAME"
+    )

@@ -13,19 +13,18 @@ from typing import Any
 
 import pytest
 
+from command_line import Viva
 from vivavoce import Store
 from vivavoce.errors import UsageError
+from vivavoce.features.batches import rounds
+from vivavoce.features.batches.rounds import Patience
 from vivavoce.records.replies import Batch
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
-from vivavoce.run import batch_rounds
-from vivavoce.run.batch_rounds import Patience
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.experiment import run_suite
 from vivavoce.testing import BatchServer, misbehaviour
 from vivavoce.testing.batch_server import Fate, MadeBatch
-
-from .conftest import Viva
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")
 Row = dict[str, Any]
@@ -61,7 +60,7 @@ class Service:
 def service(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     if request.param == "anthropic":
         pytest.importorskip("pydantic_ai", reason="pip install 'vivavoce[providers]'")
-    monkeypatch.setattr(batch_rounds, "PATIENCE", HASTE)
+    monkeypatch.setattr(rounds, "PATIENCE", HASTE)
     with BatchServer(judge) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
@@ -71,7 +70,7 @@ def service(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def openai(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    monkeypatch.setattr(batch_rounds, "PATIENCE", HASTE)
+    monkeypatch.setattr(rounds, "PATIENCE", HASTE)
     with BatchServer(judge) as server:
         yield Service(server, f"{server.base_url}#m", True)
 
@@ -350,15 +349,15 @@ def test_a_limit_of_a_cost_that_is_unknown_is_refused_before_the_run(viva: Viva,
 
 def interrupted(viva: Viva, service: Service) -> str:
     """Give the command, with Ctrl-C when it begins to wait; return what it says."""
-    told: Callable[..., Any] = batch_rounds.BatchRounds._progress  # pyright: ignore[reportPrivateUsage]
+    told: Callable[..., Any] = rounds.BatchRounds._progress  # pyright: ignore[reportPrivateUsage]
 
     def progress(self: Any, wait: float) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return told(self, wait)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch_rounds.BatchRounds, "_progress", progress)
-        patch.setattr(batch_rounds, "PATIENCE", replace(HASTE, first=60.0))
+        patch.setattr(rounds.BatchRounds, "_progress", progress)
+        patch.setattr(rounds, "PATIENCE", replace(HASTE, first=60.0))
         done = viva(*command(service))
     assert done.returncode == 130
     return " ".join((done.stdout + done.stderr).split())

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vivavoce.errors import ModelFault, Problem, UsageError
+from vivavoce.features.batches.service import MODE, custom_id, is_answer_of, model_hash, read_line, reply_in
 from vivavoce.files.rows import Row, read_rows
-from vivavoce.models.batches.service import MODE, custom_id, is_answer_of, model_hash, read_line, reply_in
 from vivavoce.models.cache import KeptReplies, decode_reply, encode_reply, reply_key
 from vivavoce.models.model import Model, ModelReply, Request, Subject
 from vivavoce.models.names import model_identity, model_name

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from provider_model import ProviderModel
 from vivavoce.errors import ModelFault, UsageError
+from vivavoce.features.batches.files import RequestFile, import_responses
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.result import MetricResult
-from vivavoce.models.batches.files import RequestFile, import_responses
 from vivavoce.models.cache import CachedModel, OfflineModel, reply_key
 from vivavoce.models.model import Model, Request, Subject
 from vivavoce.models.names import open_model

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import ModelFault, UsageError
+from vivavoce.features.batches.questions import batch_service
+from vivavoce.features.batches.service import BatchService, Settled, State, custom_id
 from vivavoce.messages import HumanMessage, SystemMessage
-from vivavoce.models.batches.service import BatchService, Settled, State, custom_id
-from vivavoce.models.batches.services import batch_service
 from vivavoce.models.model import Model, Request
 from vivavoce.models.names import open_model
 from vivavoce.records.replies import Batch

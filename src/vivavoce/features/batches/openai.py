@@ -9,8 +9,8 @@ import secrets
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 
 from vivavoce.errors import ModelFault
-from vivavoce.models.batches.files import MOST_REQUESTS, URL, check_body
-from vivavoce.models.batches.service import (
+from vivavoce.features.batches.files import MOST_REQUESTS, URL, check_body
+from vivavoce.features.batches.service import (
     LIMITS,
     Line,
     NotJson,

@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from vivavoce.errors import Fault, ModelFault, RateLimited
-from vivavoce.models.batches.files import differs
-from vivavoce.models.batches.model import BatchedModel
-from vivavoce.models.batches.service import Settled, State, model_hash, named_question
+from vivavoce.features.batches.files import differs
+from vivavoce.features.batches.model import BatchedModel
+from vivavoce.features.batches.questions import BatchQuestions, Part
+from vivavoce.features.batches.service import Settled, State, model_hash, named_question
 from vivavoce.models.cache import encode_reply
 from vivavoce.models.model import ModelReply
 from vivavoce.records.replies import AskedQuestion, Batch, StoredReply
 from vivavoce.records.run import BatchesAsked, Event
 from vivavoce.records.score import failure_of, usage_of
-from vivavoce.run.batch_questions import BatchQuestions, Part
+from vivavoce.run.batches import BatchesStopped
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.batches import ANSWERED, ASKED, FAILED
 from vivavoce.store.store import Store
@@ -44,10 +45,6 @@ class Patience:
 PATIENCE = Patience()
 
 
-class BatchesStopped(Exception):
-    """Nothing more can be asked now; the text says why. What is with a service stays there."""
-
-
 class BatchRounds:
     """The rounds of a run; `tell` gives events to its listeners."""
 
@@ -66,7 +63,7 @@ class BatchRounds:
         self._trouble = ""
 
     async def begin(self, *, fresh: bool) -> None:
-        """Find out what is with a service already; `fresh` lets questions that failed in this run be asked again.
+        """Find out which batches are pending already; `fresh` lets questions that failed in this run be asked again.
 
         Raises:
             BatchesStopped: a service cannot be reached.
@@ -101,7 +98,7 @@ class BatchRounds:
                 part.close()
 
     def stop(self) -> None:
-        """Wait no longer; what is with a service stays there. Any thread may say so."""
+        """Wait no longer; pending batches stay at their service. Any thread may say so."""
         if self._loop is None:
             self._stopped.set()
         else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from vivavoce.errors import Deferred, ModelFault
-from vivavoce.models.batches.service import MODE, BatchService
+from vivavoce.features.batches.service import MODE, BatchService
 from vivavoce.models.cache import KeptReplies, kept_reply, reply_key
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.records.score import Usage
