@@ -123,7 +123,7 @@ OWN_MODULES = {"--help": 20, "validate suite.yaml": 151, "run suite.yaml --quiet
 """How many modules of ours a command loads at most."""
 OWN_ABSENT = tuple(
     f"vivavoce.{name}"
-    for name in ("penelope", "server", "targets.frameworks", "features.batches", "features.formats", "features.parts")
+    for name in ("penelope", "server", "features.batches", "features.formats", "features.frameworks", "features.parts")
 )
 """Packages and modules of ours that none of them needs."""
 

@@ -60,6 +60,14 @@ def register_targets() -> Mapping[str, str]:  # pyright: ignore[reportReturnType
 
 
 @hookspec
+def register_frameworks() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to frameworks of agents (`vivavoce.targets.framework.Framework`) by their names.
+
+    They say which of their objects can be targets. Built-in frameworks are asked about an object first.
+    """
+
+
+@hookspec
 def register_models() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
     """Return references to functions by the providers of which they open models.
 

@@ -146,17 +146,30 @@ FEATURES: Mapping[str, Feature] = {
                 "Send a run to Langfuse, Phoenix, OpenTelemetry, MLflow, W&B.", "command:command", of="export"
             )
         },
-        exporters={
+        register_exporters={
             "langfuse": "conversation:langfuse_folder",
             "otel": "conversation:otel_folder",
             "phoenix": "conversation:phoenix_folder",
         },
-        publishers={
+        register_publishers={
             "langfuse": "conversation:to_langfuse",
             "phoenix": "conversation:to_phoenix",
             "otel": "conversation:to_otel",
             "mlflow": "mlflow:publish",
             "wandb": "wandb:publish",
+        },
+    ),
+    "frameworks": Feature(
+        "vivavoce.features.frameworks",
+        register_frameworks={
+            "openai-agents": "openai_agents:FRAMEWORK",
+            "pydantic-ai": "pydantic_ai:FRAMEWORK",
+            "crewai": "crewai:FRAMEWORK",
+            "google-adk": "google_adk:FRAMEWORK",
+            "autogen": "autogen:FRAMEWORK",
+            "llama-index": "llama_index:FRAMEWORK",
+            "haystack": "haystack:FRAMEWORK",
+            "langchain": "langchain:FRAMEWORK",  # fits the most objects, so it is asked last
         },
     ),
     "formats": Feature(
@@ -166,7 +179,7 @@ FEATURES: Mapping[str, Feature] = {
                 "Convert conversations from one format to another.", "command:command", panel="Data", before="dataset"
             )
         },
-        formats={
+        register_formats={
             "openai": "openai:CHAT",
             "otel": "otel:FORMAT",
             "openinference": "otel:PHOENIX",

@@ -21,7 +21,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.experiment import arun_suite, run_suite
 from vivavoce.targets import FrameworkTarget
 from vivavoce.targets.dialogue import open_channel
-from vivavoce.targets.frameworks.framework import framework_of, frameworks
+from vivavoce.targets.framework import framework_of, frameworks
 from vivavoce.targets.function import as_target
 from vivavoce.targets.target import Opening
 
@@ -157,7 +157,7 @@ def test_every_framework_is_known_once_and_a_function_is_of_none() -> None:
 
 
 def test_the_guide_says_what_is_recorded_of_each_and_with_which_version_it_was_tried() -> None:
-    docs = Path(__file__).parents[3] / "docs"
+    docs = Path(__file__).parents[2] / "docs"
     page, table = ((docs / part / "frameworks.md").read_text(encoding="utf-8") for part in ("guides", "reference"))
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines() if line.startswith("| [")]
     told = {name: cells[-2] for cells in rows if (name := cells[1].partition("]")[0].removeprefix("["))}

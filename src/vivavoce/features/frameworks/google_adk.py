@@ -14,7 +14,7 @@ from vivavoce.errors import TargetFault
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.frameworks.framework import Beginning, Framework, has, of_target, usage_in, value_in
+from vivavoce.targets.framework import Beginning, Framework, has, of_target, usage_in, value_in
 from vivavoce.targets.target import FirstToken, Reply
 
 _APP, _USER = "vivavoce", "user"

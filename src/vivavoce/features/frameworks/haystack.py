@@ -17,7 +17,7 @@ from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.frameworks.framework import (
+from vivavoce.targets.framework import (
     Beginning,
     Framework,
     has,

@@ -20,7 +20,7 @@ from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.frameworks.framework import (
+from vivavoce.targets.framework import (
     Beginning,
     Conversation,
     Framework,

@@ -16,7 +16,7 @@ from vivavoce.errors import TargetFault
 from vivavoce.messages import AnyMessage
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.frameworks.framework import Beginning, Framework, has, of_target, text_of, usage_in
+from vivavoce.targets.framework import Beginning, Framework, has, of_target, text_of, usage_in
 from vivavoce.targets.target import FirstToken, Reply
 
 _TITLE = "AutoGen"

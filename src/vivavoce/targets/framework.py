@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, TypeVar, cast
 
 from pydantic_core import to_jsonable_python
 
-from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
+from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError, VivavoceError
+from vivavoce.extensions import WITHOUT, is_built_in
 from vivavoce.messages import AIMessage, AnyMessage, ToolMessage, said_by_assistant
-from vivavoce.plugins import lazy
+from vivavoce.plugins import Registry
 from vivavoce.records.score import Usage, reported_usage
 from vivavoce.targets.target import FirstToken, Opening, Reply, crash_of, was_raised_here
 from vivavoce.user_code import foreign_code, original_error
 from vivavoce.wire.own_traffic import marked_spans
+
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +152,58 @@ def value_in(thing: Any, path: str) -> Any:
     return thing
 
 
-_MODULES = (
-    *("openai_agents", "pydantic_ai", "crewai", "google_adk", "autogen", "llama_index", "haystack"),
-    "langchain",
-)
+_frameworks: Registry[Framework] = Registry("framework", {}, admit="vivavoce.targets.framework:admit_framework")
+
+
+def admit_framework(name: str, loaded: object, plugin: str) -> Framework:
+    """Return what a plugin adds under a name, if it is a framework; an error of its functions names the plugin.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    owner = f"the framework '{name}' of the plugin '{plugin}'"
+    if not isinstance(loaded, Framework):
+        raise UsageError(f"{owner} is a {type(loaded).__name__}; it must be a vivavoce.targets.framework.Framework")
+    if is_built_in(plugin):
+        return loaded
+    return replace(loaded, adapts=_naming(owner, loaded.adapts), prepare=_naming(owner, loaded.prepare))
+
+
+def _naming(owner: str, function: Callable[..., R]) -> Callable[..., R]:
+    """Return a function of a plugin whose errors name their owner.
+
+    Raises:
+        UsageError: it raised something else than an error of ours.
+    """
+
+    def call(*arguments: Any) -> R:
+        try:
+            with foreign_code():
+                return function(*arguments)
+        except VivavoceError:
+            raise
+        except Exception as error:
+            raise UsageError(f"{owner} failed: {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+    return call
 
 
 def frameworks() -> Iterator[Framework]:
-    """Yield every framework."""
-    return (cast("Framework", lazy(f"vivavoce.targets.frameworks.{module}:FRAMEWORK")) for module in _MODULES)
+    """Yield every framework, in the order in which they are asked about an object."""
+    return (framework for _, framework in _frameworks.entries(of_plugins=True))
+
+
+def known_objects() -> str:
+    """Return the objects that can be targets, in words."""
+    known = ", ".join(framework.title for framework in frameworks())
+    if off := _frameworks.switched_off():
+        return f"an object of {known or 'a framework'} ({WITHOUT}={','.join(off)} switches off frameworks)"
+    return f"an object of {known}"
 
 
 def framework_of(thing: object) -> Framework | None:
     """Return the framework whose object this is, None if it is of none."""
     return next((framework for framework in frameworks() if framework.adapts(thing)), None)
-
-
-T = TypeVar("T")
 
 
 class FrameworkTarget:
@@ -252,8 +291,7 @@ class FrameworkSession:
 def _framework(thing: object) -> Framework:
     found = framework_of(thing)
     if found is None:
-        known = ", ".join(framework.title for framework in frameworks())
-        raise UsageError(f"an object of {known} is needed, got a {type(thing).__name__}")
+        raise UsageError(f"{known_objects()} is needed, got a {type(thing).__name__}")
     return found
 
 

@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from vivavoce.conversations.objects import messages_of
 from vivavoce.messages import AnyMessage
-from vivavoce.targets.frameworks.framework import (
+from vivavoce.targets.framework import (
     Beginning,
     Framework,
     has,

@@ -15,7 +15,7 @@ from vivavoce.conversations.shapes import tool_names
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage
-from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in, value_in, waits_for, with_answer
+from vivavoce.targets.framework import Beginning, Framework, has, usage_in, value_in, waits_for, with_answer
 from vivavoce.targets.target import FirstToken, Reply
 
 _FORMAT, _WORDS = "openai-responses", "response.output_text.delta"

@@ -22,7 +22,7 @@ from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.frameworks.framework import Beginning, Framework, FrameworkTarget, has, usage_in
+from vivavoce.targets.framework import Beginning, Framework, FrameworkTarget, has, usage_in
 from vivavoce.targets.target import FirstToken, Reply, read_reply
 
 _OUTPUTS = ("output", "answer", "response", "result", "text", "content")

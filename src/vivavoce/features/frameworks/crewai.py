@@ -19,7 +19,7 @@ from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.frameworks.framework import (
+from vivavoce.targets.framework import (
     Beginning,
     Framework,
     has,
