@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import (
     CostOption,
     EngineOption,
@@ -26,6 +25,7 @@ from vivavoce.cli.options import (
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.runner import report_run, work_in_parts
+from vivavoce.cli.validate import forecast_line
 from vivavoce.errors import UsageError
 from vivavoce.extensions import needed_answer
 from vivavoce.metrics.config import Scope

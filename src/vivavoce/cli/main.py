@@ -75,15 +75,23 @@ PARTS: Mapping[str, Mapping[str, str]] = {
 }
 """The commands of the core that are parts of others, as in `viva store token`; each can be called without the other."""
 
-_MODULES = {"list": "names"}
-"""Modules that are not named after their command."""
+_FUNCTIONS = {
+    "list": "names:command",
+    "view": "serve:view",
+    "jobs": "serve:jobs",
+    "note": "runs:note",
+    "capture": "dataset:capture_conversation",
+    "token": "store:token",
+    "cache": "store:cache",
+}
+"""The functions of commands that are not alone in a module of their name."""
 
 
 @cache
 def commands() -> Mapping[str, Command]:
     """Return all commands by their own name, those of plugins last."""
     listed = {
-        name: Command(text, f"vivavoce.cli.{_MODULES.get(name, name)}:command", of=whole, panel=panel)
+        name: Command(text, f"vivavoce.cli.{_FUNCTIONS.get(name, f'{name}:command')}", of=whole, panel=panel)
         for whole, panel, texts in (
             *((None, panel, texts) for panel, texts in PANELS.items()),
             *((whole, None, texts) for whole, texts in PARTS.items()),

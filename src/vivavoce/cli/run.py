@@ -113,7 +113,7 @@ def command(
     _check_against(against, {"--failed": failed, "--watch": watch, "several suites": paths[1:]})
     check_alone(how, ways, {"--baseline": against, "--table": table, "--output": output, "several suites": paths[1:]})
     if env_file is not None:
-        lazy("vivavoce.cli.env_file:load_env_file")(env_file)
+        lazy("vivavoce.cli.options:load_env_file")(env_file)
     if dry_run:
         return _forecast([loaded(path, target, changes) for path in paths], options, store_of(store), table=table)
     if how is not None:
@@ -145,7 +145,7 @@ def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table
     if table:
         raise UsageError("--table and --dry-run cannot be combined: a dry run has no scores")
     for suite in suites:
-        lazy("vivavoce.cli.forecast:print_forecast")(checked(suite, options, keys_needed=True), store)
+        lazy("vivavoce.cli.validate:print_forecast")(checked(suite, options, keys_needed=True), store)
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:
