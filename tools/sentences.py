@@ -39,7 +39,7 @@ def sentences(root: Path, surface: str) -> Iterator[Sentence]:
             case "messages":
                 texts = _messages(tree)
             case "help":
-                texts = _help(tree, path)
+                texts = _help(tree, path.relative_to(package))
             case "reports":
                 texts = _reports(tree, path.relative_to(package))
             case _:
@@ -106,7 +106,7 @@ def _help(tree: ast.Module, path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, Function) and f"{module}:{node.name}" in functions:
             text = ast.get_docstring(node)
             yield from [(node.lineno, text)] if text else []
-    if path.name == "main.py" and path.parent.name == "cli":
+    if path == Path("cli", "main.py"):
         yield from (each for node in tree.body if isinstance(node, ast.AnnAssign) for each in strings(ast.walk(node)))
 
 
