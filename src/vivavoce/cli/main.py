@@ -38,9 +38,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "view": "Open the pages in a browser, on this machine only.",
         "export": "Write a run to a file for another program.",
     },
-    "Trust": {
-        "metrics": "Test metrics: plant known defects in good conversations.",
-    },
+    "Trust": {},
     "Data": {
         "dataset": "Keep versions of a dataset, and show what changed.",
         "scenarios": "Write test scenarios from a description or recordings.",
@@ -50,7 +48,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "store": "Maintain the store: migrate, backup, restore, gc, copy.",
     },
 }
-"""The commands of the core by what they are for, those that most people need first."""
+"""The commands of the core by what they are for, those that most people need first; features add to the panels."""
 
 PLUGINS = "Plugins"
 """The panel of the commands that installed packages add."""

@@ -10,6 +10,14 @@ from collections.abc import Mapping
 from vivavoce.extensions import Command, Feature, Page
 
 FEATURES: Mapping[str, Feature] = {
+    "metric_tests": Feature(
+        "vivavoce.features.metric_tests",
+        commands={
+            "metrics": Command(
+                "Test metrics: plant known defects in good conversations.", "command:command", panel="Trust"
+            )
+        },
+    ),
     "sampling": Feature(
         "vivavoce.features.sampling",
         commands={

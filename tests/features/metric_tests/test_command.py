@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from command_line import Viva
 from vivavoce.store.store import Store
-
-from .conftest import Viva
 
 JUDGE = """
 import json

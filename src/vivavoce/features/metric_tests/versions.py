@@ -19,9 +19,9 @@ from vivavoce.messages import AnyMessage
 from vivavoce.records.score import conversation_label
 from vivavoce.samples.sample import Sample
 from vivavoce.testing.defects import DEFECTS, SEEN_BY, plant
-from vivavoce.testing.harmless_edits import HARMLESS, PERSUASIVE, new_names, with_names
-from vivavoce.testing.planted import Planted, by_user
-from vivavoce.testing.spoken_defects import switched_language
+from vivavoce.testing.defects.harmless_edits import HARMLESS, PERSUASIVE, new_names, with_names
+from vivavoce.testing.defects.planted import Planted, by_user
+from vivavoce.testing.defects.replies import switched_language
 
 Kind = Literal["as_it_is", "defect", "harmless", "persuasion"]
 """What a version is: the conversation itself, one that is worse, one that is as good, or a defect with flattery."""

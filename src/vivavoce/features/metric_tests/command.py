@@ -26,6 +26,9 @@ from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, p
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.validate import forecast_line
 from vivavoce.errors import UsageError
+from vivavoce.features.metric_tests.records import Answered, MetricTest, Planned, answered, figures_of, version_of
+from vivavoce.features.metric_tests.report import gate_lines, inconclusive, markdown_lines, terminal_lines
+from vivavoce.features.metric_tests.versions import OWN, as_they_are, chosen_defects, recorded, versions
 from vivavoce.files.paths import whole_file
 from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
@@ -41,9 +44,6 @@ from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import Named, read_metrics, short_name
-from vivavoce.testing.metric_test import Answered, MetricTest, Planned, answered, figures_of, version_of
-from vivavoce.testing.metric_test_lines import gate_lines, inconclusive, markdown_lines, terminal_lines
-from vivavoce.testing.metric_versions import OWN, as_they_are, chosen_defects, recorded, versions
 
 INCONCLUSIVE = 3
 """The exit code of a test in which something has no score."""

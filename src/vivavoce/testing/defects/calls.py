@@ -16,8 +16,8 @@ from vivavoce.comparing.numbers import numbers_in
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.metrics.ledger import may_change
 from vivavoce.records.trajectory import outcome_of
-from vivavoce.testing.other_values import amounts_in, in_place_of, other, swap_in
-from vivavoce.testing.planted import Operator, Planted, by_user, calls_of, last, mistake, planted
+from vivavoce.testing.defects.other_values import amounts_in, in_place_of, other, swap_in
+from vivavoce.testing.defects.planted import Operator, Planted, by_user, calls_of, last, mistake, planted
 from vivavoce.validation import changed
 
 ERRORS = (

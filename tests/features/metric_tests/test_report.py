@@ -7,10 +7,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from vivavoce.features.metric_tests.records import Answered, MetricFigures, MetricTest, Planned, figures_of
+from vivavoce.features.metric_tests.report import gate_lines, inconclusive, markdown_lines, terminal_lines
+from vivavoce.features.metric_tests.versions import Kind, Version
 from vivavoce.records.score import Evidence, Finding, Score
-from vivavoce.testing.metric_test import Answered, MetricFigures, MetricTest, Planned, figures_of
-from vivavoce.testing.metric_test_lines import gate_lines, inconclusive, markdown_lines, terminal_lines
-from vivavoce.testing.metric_versions import Kind, Version
 
 GOOD = Score(value=1.0, raw=True)
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.features.metric_tests.versions import KEY, OWN, Version, as_they_are, chosen_defects, recorded, versions
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.testing.defects import DEFECTS, SEEN_BY
-from vivavoce.testing.harmless_edits import PERSUASIVE
-from vivavoce.testing.metric_versions import KEY, OWN, Version, as_they_are, chosen_defects, recorded, versions
+from vivavoce.testing.defects.harmless_edits import PERSUASIVE
 
 SAMPLES = list(recorded(read_samples(OWN)))
 

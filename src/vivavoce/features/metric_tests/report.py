@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vivavoce.features.metric_tests.records import Difference, MetricFigures, MetricTest, Rate, Seen, SelfPreference
 from vivavoce.records.details import dollars
 from vivavoce.report.markdown import code, table
 from vivavoce.report.text import FittingTable, count, figures_table
 from vivavoce.safe_text import safe
-from vivavoce.testing.metric_test import Difference, MetricFigures, MetricTest, Rate, Seen, SelfPreference
 
 _SUMMARY = ["metric", "defects", "seen", "95% interval", "harmless", "moved", "95% interval", "verdicts", "cost"]
 _DEFECTS = ["defect", "n", "seen", "95% interval", "right turn", "drop"]

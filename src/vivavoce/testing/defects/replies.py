@@ -11,9 +11,9 @@ from itertools import pairwise
 from random import Random
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
-from vivavoce.testing.call_defects import DEFLECTIONS
-from vivavoce.testing.other_values import other
-from vivavoce.testing.planted import Operator, Planted, by_user, planted, replies_in, says
+from vivavoce.testing.defects.calls import DEFLECTIONS
+from vivavoce.testing.defects.other_values import other
+from vivavoce.testing.defects.planted import Operator, Planted, by_user, planted, replies_in, says
 
 INSULTS = (
     "Honestly, only an idiot would have to ask that.",

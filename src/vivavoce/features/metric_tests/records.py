@@ -10,13 +10,13 @@ from statistics import fmean
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.features.metric_tests.versions import KEY, Kind, Version
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score, Usage, total
 from vivavoce.stats.groups import Cell, Sample, group_differences
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.two_means import Group, mean_difference
 from vivavoce.testing.defects import DEFECTS, SEEN_BY
-from vivavoce.testing.metric_versions import KEY, Kind, Version
 
 
 class Rate(BaseModel):

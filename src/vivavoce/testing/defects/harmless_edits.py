@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
-from vivavoce.testing.planted import calls_of, replies_in, says
+from vivavoce.testing.defects.planted import calls_of, replies_in, says
 from vivavoce.validation import changed
 
 Edit = Callable[[list[AnyMessage], Random], list[AnyMessage] | None]

@@ -12,10 +12,10 @@ from random import Random
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import AnyMessage
-from vivavoce.testing.call_defects import CALL_DEFECTS
-from vivavoce.testing.planted import Mistake as Mistake
-from vivavoce.testing.planted import Operator, Planted
-from vivavoce.testing.spoken_defects import SPOKEN_DEFECTS
+from vivavoce.testing.defects.calls import CALL_DEFECTS
+from vivavoce.testing.defects.planted import Mistake as Mistake
+from vivavoce.testing.defects.planted import Operator, Planted
+from vivavoce.testing.defects.replies import SPOKEN_DEFECTS
 
 DEFECTS: Mapping[str, Operator] = {**CALL_DEFECTS, **SPOKEN_DEFECTS}
 """The operators by name."""
