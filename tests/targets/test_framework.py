@@ -63,7 +63,7 @@ async def test_what_it_raises_is_its_fault_also_a_base_exception(error: BaseExce
     assert raised.value.kind == "crash"
     assert "def answer" not in (raised.value.evidence or "")
     assert "in answer" in (raised.value.evidence or "")
-    assert "frameworks/framework.py" not in (raised.value.evidence or "")
+    assert "targets/framework.py" not in (raised.value.evidence or "")
 
 
 class Streaming(Runnable):
