@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vivavoce.distributed.cluster import RayWorkers
-from vivavoce.distributed.job import Job, job_of, kept_job
-from vivavoce.distributed.work import Allowance
-from vivavoce.distributed.working import OneProcess, Pool, Progress, work_through
+from vivavoce.features.parts.cluster import RayWorkers
+from vivavoce.features.parts.job import Job, job_of, kept_job
+from vivavoce.features.parts.pool import OneProcess, Pool, Progress, work_through
+from vivavoce.features.parts.work import Allowance
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.run.options import RunOptions

@@ -46,7 +46,7 @@ if status < 0:
 sys.exit(status)
 """
 LOADED = (
-    *(f"vivavoce.cli.{name}" for name in ("cache", "export", "judge", "run", "runs", "serve", "show", "test")),
+    *(f"vivavoce.cli.{name}" for name in ("export", "judge", "run", "runs", "serve", "show", "store", "test")),
     *("vivavoce.server.app", "vivavoce.testing", "vivavoce.testing.plugin"),
     "vivavoce.features.compare.command",
     *("vivavoce.report.matrix", "vivavoce.report.transcript", "vivavoce.store.comments"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from asking import asked
 from vivavoce import extensions, hookspecs, run_suite
 from vivavoce.conversations.format import Loss, format_named
 from vivavoce.conversations.reading import detect, read
@@ -30,6 +31,7 @@ from vivavoce.plugins import HOOKS, Registry, load_object
 from vivavoce.report.export import export, format_of
 from vivavoce.store.store import Store
 from vivavoce.suites.command_line import described_target, target_names
+from vivavoce.targets.function import as_target
 
 
 def problem_of(reference: str, base: Path) -> Problem:
@@ -373,6 +375,54 @@ def test_a_model_that_a_plugin_cannot_open_is_an_error(
     model_packages(packages)
     with pytest.raises(UsageError, match=re.escape(message)):
         open_model(name, **options)
+
+
+FRAMEWORKS = """\
+from vivavoce.messages import AIMessage
+from vivavoce.targets.framework import Framework
+from vivavoce.targets.target import Reply
+
+class Talk:
+    id = None
+    async def send(self, messages, token):
+        return Reply([AIMessage(content=messages[-1].text.upper())])
+    async def close(self): ...
+
+class Shouter: ...
+
+async def open(thing, beginning): return Talk()
+def raising(thing): raise ZeroDivisionError("adapts")
+
+LOUD = Framework("Loud", "loud", "1.0", lambda thing: isinstance(thing, Shouter), open)
+RAISES = Framework("Raises", "raises", "1.0", raising, open)
+OTHER = open
+"""
+
+
+async def test_an_object_of_a_framework_that_a_plugin_adds_is_a_target(packages: Path) -> None:
+    install(packages, "loud", adding("register_frameworks", loud="loud_parts:LOUD"), loud_parts=FRAMEWORKS)
+    thing = importlib.import_module("loud_parts").Shouter()
+    (reply,) = await asked(as_target(thing, "desk"), "hello")
+    assert [message.text for message in reply.messages] == ["HELLO"]
+    with pytest.raises(UsageError, match="LangChain or LangGraph, Loud; got a dict"):
+        as_target({})
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("RAISES", "the framework 'odd' of the plugin 'loud' failed: ZeroDivisionError: adapts"),
+        ("OTHER", "the framework 'odd' of the plugin 'loud' is a function; it must be a vivavoce.targets"),
+    ],
+)
+def test_a_framework_of_a_plugin_that_cannot_be_used_is_named(name: str, problem: str, packages: Path) -> None:
+    install(packages, "loud", adding("register_frameworks", odd=f"loud_parts:{name}"), loud_parts=FRAMEWORKS)
+    if name == "RAISES":
+        with pytest.raises(UsageError, match=problem):
+            as_target(object())
+    else:
+        with pytest.warns(PluginWarning, match=problem), pytest.raises(UsageError, match="a function is needed"):
+            as_target(object())
 
 
 FORMATS = """\

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from vivavoce.cli.main import commands
+
 SURFACES = ("messages", "help", "pages", "reports", "docstrings")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Sentence = tuple[str, str]
@@ -37,7 +39,7 @@ def sentences(root: Path, surface: str) -> Iterator[Sentence]:
             case "messages":
                 texts = _messages(tree)
             case "help":
-                texts = _help(tree, path)
+                texts = _help(tree, path.relative_to(package))
             case "reports":
                 texts = _reports(tree, path.relative_to(package))
             case _:
@@ -93,16 +95,18 @@ def _messages(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def _help(tree: ast.Module, path: Path) -> Iterator[tuple[int, str]]:
     """Yield the help of options, of commands, and the lines that list commands."""
+    module = ".".join(("vivavoce", *path.with_suffix("").parts))
+    functions = {command.function for command in commands().values()}
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg == "help" and (text := text_of(node.value)):
             yield node.value.lineno, text
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("Command", "extensions.Command"):
             yield from strings(ast.walk(node))
     for node in tree.body:
-        if isinstance(node, Function) and (path.stem == "command" or node.name == "command"):
-            text = ast.get_docstring(node) if not node.name.startswith("_") else None
+        if isinstance(node, Function) and f"{module}:{node.name}" in functions:
+            text = ast.get_docstring(node)
             yield from [(node.lineno, text)] if text else []
-    if path.name == "listing.py" and path.parent.name == "cli":
+    if path == Path("cli", "main.py"):
         yield from (each for node in tree.body if isinstance(node, ast.AnnAssign) for each in strings(ast.walk(node)))
 
 

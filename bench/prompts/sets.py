@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vivavoce.messages import read_messages
-from vivavoce.testing.call_defects import CALL_DEFECTS
 from vivavoce.testing.defects import plant
+from vivavoce.testing.defects.calls import CALL_DEFECTS
 
 BESIDE = [folder / "shared" / "data" for folder in Path(__file__).parents[3:]]
 DATA = next((folder for folder in BESIDE if folder.is_dir()), BESIDE[0])

@@ -49,8 +49,8 @@ class Command:
     """A command of `viva`: `function` refers to it as `module:name`.
 
     With `of="compare"` it is a part of another command, as in `viva compare groups`; otherwise `panel` says under which
-    heading of `viva --help` it is listed, last or `before` another command. It can also be called by `former_name`,
-    which is listed nowhere.
+    heading of `viva --help` it is listed. It is listed last, or `before` another command. It can also be called by
+    `former_name`, which is listed nowhere.
     """
 
     help: str
@@ -108,8 +108,9 @@ class Feature:
     """A plugin as data: what it adds, and which of its functions answer hooks.
 
     References are relative to `package`, which is a folder: `page:links_of_run` is a function of its module `page`.
-    Nothing is imported before a hook is called. A function takes only the arguments of the hook that it uses. The
-    folder may have `templates` and `static` for its pages.
+    `hooks` are answered by the function that is named, or with the references that stand there by name. Nothing is
+    imported before a hook is called. A function takes only the arguments of the hook that it uses. The folder may have
+    `templates` and `static` for its pages.
     """
 
     def __init__(
@@ -120,10 +121,7 @@ class Feature:
         routes: Sequence[str] = (),
         tabs: Sequence[Page] = (),
         run_list_parameters: Sequence[str] = (),
-        exporters: Mapping[str, str] | None = None,
-        publishers: Mapping[str, str] | None = None,
-        formats: Mapping[str, str] | None = None,
-        **functions: str,
+        **hooks: str | Mapping[str, str],
     ) -> None:
         named = {name: replace(each, function=f"{package}.{each.function}") for name, each in (commands or {}).items()}
         folder = Path(__file__).parent.joinpath(*package.split(".")[1:])
@@ -133,14 +131,15 @@ class Feature:
             ("register_page_files", folder if routes else None),
             ("page_tabs", tabs),
             ("run_list_parameters", run_list_parameters),
-            ("register_exporters", {name: f"{package}.{each}" for name, each in (exporters or {}).items()}),
-            ("register_publishers", {name: f"{package}.{each}" for name, each in (publishers or {}).items()}),
-            ("register_formats", {name: f"{package}.{each}" for name, each in (formats or {}).items()}),
         ):
             if value:
                 setattr(self, hook, _answer_with(value))
-        for hook, reference in functions.items():
-            setattr(self, hook, _answer_by(hook, f"{package}.{reference}"))
+        for hook, answer in hooks.items():
+            if isinstance(answer, str):
+                setattr(self, hook, _answer_by(hook, f"{package}.{answer}"))
+            else:
+                references = {name: f"{package}.{reference}" for name, reference in answer.items()}
+                setattr(self, hook, _answer_with(references))
 
 
 def _answer_with(value: Any) -> Callable[[], Any]:
@@ -324,6 +323,18 @@ def answers_of(kind: type[A], hook: str, **arguments: Any) -> Iterator[A]:
 def first_answer(hook: str, **arguments: Any) -> Any:
     """Return the first answer to a hook, None where no plugin has one."""
     return next(answers(hook, **arguments), None)
+
+
+def needed_answer(what: str, plugin: str, hook: str, **arguments: Any) -> Any:
+    """Return the first answer to a hook of a feature that something needs.
+
+    Raises:
+        UsageError: the feature is switched off; the message says that `what` needs it.
+    """
+    answer = first_answer(hook, **arguments)
+    if answer is None:
+        raise UsageError(f"{what} needs the plugin '{plugin}', which is switched off")
+    return answer
 
 
 def description(run: Any) -> RunDescription | None:

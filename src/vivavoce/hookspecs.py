@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     from fastapi import Request
     from rich.console import RenderableType
 
+    from vivavoce.cli.options import InParts
+    from vivavoce.pacing.limits import Budget
     from vivavoce.records.run import AttemptKey, Grading, Listener, Outcome, Run
+    from vivavoce.run.batches import BatchedJudges, Export
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
     from vivavoce.run.summary import Summary
     from vivavoce.server.pages.run import RunView
+    from vivavoce.store.replies import ReplyStore
     from vivavoce.store.store import Store
+    from vivavoce.suites.load import Suite
     from vivavoce.suites.plan import Sampler
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -51,6 +56,14 @@ def register_targets() -> Mapping[str, str]:  # pyright: ignore[reportReturnType
 
     A function takes the name of the target and, by name, the options that are in `config` of the suite. It returns a
     target, or a function that answers a message.
+    """
+
+
+@hookspec
+def register_frameworks() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to frameworks of agents (`vivavoce.targets.framework.Framework`) by their names.
+
+    They say which of their objects can be targets. Built-in frameworks are asked about an object first.
     """
 
 
@@ -126,6 +139,28 @@ def resume_run(
     run: Run, options: RunOptions, store: Store, listeners: Sequence[Listener], errors: bool
 ) -> ExperimentRun | None:
     """Return an interrupted run that this plugin made, ready to continue; with `errors` its errors are retried."""
+
+
+@hookspec
+def work_in_parts(
+    suite: Suite, files: Sequence[str] | None, how: InParts, options: RunOptions, store: str | None, quiet: bool
+) -> int | None:
+    """Judge the conversations of `files` in parts, or run a suite in parts; return the exit code."""
+
+
+@hookspec
+def ask_in_batches(budget: Budget, replies: ReplyStore | None) -> BatchedJudges | None:
+    """Return judges that are asked in batches, within a budget; a check has no `replies`."""
+
+
+@hookspec
+def export_requests(suite: Suite, judge: str, path: Path, store: Store, options: RunOptions) -> Export | None:
+    """Write the requests about the recorded conversations of a suite to files for a batch service."""
+
+
+@hookspec
+def import_responses(path: Path, store: Store, judge: str) -> int | None:
+    """Keep the answers of a batch service in a file as those of a judge; return how many there are."""
 
 
 @hookspec

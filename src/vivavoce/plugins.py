@@ -49,6 +49,7 @@ HOOKS = {
     "strategy": ("register_strategies",),
     "format": ("register_formats",),
     "target kind": ("register_targets",),
+    "framework": ("register_frameworks",),
     "model provider": ("register_models",),
     "export format": ("register_exporters",),
     "tool": ("register_publishers",),

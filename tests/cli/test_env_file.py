@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.cli.env_file import load_env_file, read_env_file
+from vivavoce.cli.options import load_env_file, read_env_file
 from vivavoce.errors import UsageError
 
 FILE = """\

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from ci.runner import bash, read_yaml
-from vivavoce.cli import project
-from vivavoce.cli.init import command, write_new
-from vivavoce.cli.project import FOLDER, NewFile, requirement
+from vivavoce.cli import init
+from vivavoce.cli.init import FOLDER, NewFile, command, requirement, write_new
 from vivavoce.cli.schema import schema_text
 from vivavoce.errors import UsageError
 from vivavoce.samples.rows import check_samples
@@ -184,7 +183,7 @@ def test_the_workflow_installs_what_is_installed_here(
         assert name == "vivavoce"
         return Installed(origin)
 
-    monkeypatch.setattr(project, "distribution", installed)
+    monkeypatch.setattr(init, "distribution", installed)
     assert requirement() == wanted
     command(tmp_path / "exam")
     said = "note: vivavoce was installed from files of this machine, which GitHub cannot read"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Viva
-from vivavoce.cli.project import FOLDER, TEMPLATES
+from vivavoce.cli.init import FOLDER, TEMPLATES
 
 MISTAKES = {
     "first": {("in-a-hurry", "asks_first")},

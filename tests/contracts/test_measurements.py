@@ -23,12 +23,12 @@ from command_line import run_viva
 from server.live import get, serving
 from vivavoce import evaluate
 from vivavoce.cli.options import InParts
-from vivavoce.cli.part_runs import run_in_parts
 from vivavoce.errors import UsageError
 from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.features.compare.plots import several_finding
 from vivavoce.features.compare.several import compare_several, markdown_several, several
 from vivavoce.features.compare.terminal import comparison
+from vivavoce.features.parts.command import run_in_parts
 from vivavoce.features.publish.scores import figures
 from vivavoce.features.trends.trends import trend
 from vivavoce.metrics.evaluation import evaluate_conversation

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from server.live import get, serving
 from vivavoce.cli.options import InParts
-from vivavoce.cli.part_runs import run_in_parts
+from vivavoce.features.parts.command import run_in_parts
 from vivavoce.records.run import Reason
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun

@@ -14,7 +14,7 @@ import pytest
 from forked import program
 from recordings import needs_recordings
 from vivavoce.samples.sample import Sample
-from vivavoce.testing.call_defects import CALL_DEFECTS
+from vivavoce.testing.defects.calls import CALL_DEFECTS
 
 BENCH = Path(__file__).parents[2] / "bench" / "prompts"
 ITEMS = ("answers", "transitions", "consistency", "clarity")

@@ -22,10 +22,10 @@ import os, signal, sys
 from importlib import import_module
 
 from vivavoce.cli.main import main
-from vivavoce.run import batch_rounds
+from vivavoce.features.batches import rounds
 
 place, name, when, *arguments = sys.argv[1:]
-batch_rounds.PATIENCE = batch_rounds.Patience(first=0.01, most=0.05, settling=0.0)
+rounds.PATIENCE = rounds.Patience(first=0.01, most=0.05, settling=0.0)
 
 
 def die():
@@ -53,7 +53,10 @@ if place:
 main(arguments)
 """
 STORE = "vivavoce.store.batches:Batches"
-OPENAI, ANTHROPIC = "vivavoce.models.batches.openai:OpenAIBatches", "vivavoce.models.batches.anthropic:AnthropicBatches"
+OPENAI, ANTHROPIC = (
+    "vivavoce.features.batches.openai:OpenAIBatches",
+    "vivavoce.features.batches.anthropic:AnthropicBatches",
+)
 SAMPLES, NOWHERE = 6, ("", "", "")
 
 

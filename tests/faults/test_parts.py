@@ -20,7 +20,7 @@ from vivavoce.testing.misbehaviour import reset
 RESOURCES = """\
 import resource, sys
 import numpy, scipy.stats, pyarrow.parquet
-import vivavoce.cli.part_runs, vivavoce.cli.judge, vivavoce.distributed.work
+import vivavoce.features.parts.command, vivavoce.cli.judge, vivavoce.features.parts.work
 from vivavoce.cli.main import main
 with open("/proc/self/statm") as file:
     now = int(file.read().split()[0]) * resource.getpagesize()

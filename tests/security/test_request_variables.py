@@ -138,4 +138,6 @@ def test_every_reader_of_a_suite_says_where_it_comes_from() -> None:
         for path in SOURCES.rglob("*.py")
         if re.search(r"\bSuiteSpec\.model_validate\(|\bfilled\(document|\bSuiteRecord\(", path.read_text())
     }
-    assert readers == {f"suites/{name}.py" for name in ("document", "judge_requests", "load")} | {"distributed/job.py"}
+    assert readers == {f"suites/{name}.py" for name in ("document", "judge_requests", "load")} | {
+        "features/parts/job.py"
+    }

@@ -13,6 +13,7 @@ import pytest
 
 from vivavoce import evaluate
 from vivavoce.errors import UsageError
+from vivavoce.features.batches.export import write_requests
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
@@ -20,7 +21,6 @@ from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import open_regrading, run_suite, suite_run
-from vivavoce.suites.judge_requests import export_requests
 from vivavoce.suites.load import load_suite
 from vivavoce.testing import LoopbackServer
 
@@ -140,7 +140,7 @@ def test_the_judge_of_the_command_judges_rows_too(model: str, server: LoopbackSe
 def test_questions_are_exported_for_a_batch(model: str, server: LoopbackServer) -> None:
     path = suite(row("a"), row("b", "Good day."), graders=by(model))
     with Store.open(settings().store) as store:
-        exported = asyncio.run(export_requests(load_suite(path), "openai:gpt-4o", Path("q.jsonl"), store, RunOptions()))
+        exported = asyncio.run(write_requests(load_suite(path), "openai:gpt-4o", Path("q.jsonl"), store, RunOptions()))
     assert (exported.questions, exported.broken, server.requests) == (2, (), [])
 
 

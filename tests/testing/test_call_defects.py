@@ -11,9 +11,9 @@ import pytest
 
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.messages import AIMessage, AnyMessage, read_messages
-from vivavoce.testing.call_defects import CALL_DEFECTS
 from vivavoce.testing.defects import plant
-from vivavoce.testing.planted import Planted
+from vivavoce.testing.defects.calls import CALL_DEFECTS
+from vivavoce.testing.defects.planted import Planted
 
 
 def call(name: str, reference: str, **arguments: object) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from vivavoce.features.metric_tests.versions import OWN
 from vivavoce.messages import AnyMessage, read_messages
-from vivavoce.testing.harmless_edits import FLATTERY, HARMLESS, PADDING, PERSUASIVE, POLITE
-from vivavoce.testing.metric_versions import OWN
-from vivavoce.testing.planted import calls_of
+from vivavoce.testing.defects.harmless_edits import FLATTERY, HARMLESS, PADDING, PERSUASIVE, POLITE
+from vivavoce.testing.defects.planted import calls_of
 
 CONVERSATION: list[dict[str, Any]] = [
     {"role": "user", "content": "My name is Dana, and my order is GX-4821."},

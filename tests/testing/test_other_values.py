@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.testing.other_values import Swap, amounts_in, in_place_of, other, swap_in
+from vivavoce.testing.defects.other_values import Swap, amounts_in, in_place_of, other, swap_in
 
 
 @given(

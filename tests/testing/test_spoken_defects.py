@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from recordings import RECORDINGS, needs_recordings
+from vivavoce.features.metric_tests.versions import OWN
 from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.testing.defects import plant
-from vivavoce.testing.metric_versions import OWN
-from vivavoce.testing.planted import Planted
-from vivavoce.testing.spoken_defects import FOREIGN, INSULTS, SPOKEN_DEFECTS
+from vivavoce.testing.defects.planted import Planted
+from vivavoce.testing.defects.replies import FOREIGN, INSULTS, SPOKEN_DEFECTS
 
 CONVERSATION: list[dict[str, Any]] = [
     {"role": "system", "content": "You book rooms."},

@@ -1,4 +1,4 @@
-"""`viva dataset`: keep versions of a dataset, and show what changed between them."""
+"""`viva dataset`: versions of a dataset, and rows from stored conversations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from vivavoce.cli.output import existing, notes, out, print_json
+from vivavoce.cli.options import ConversationArgument
+from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
+from vivavoce.report.capture import capture, find_conversation
 from vivavoce.report.markdown import code, table
 from vivavoce.report.text import count, one_line, strict_json
 from vivavoce.samples.dataset_file import (
@@ -20,12 +22,14 @@ from vivavoce.samples.dataset_file import (
     Difference,
     FieldChange,
     RowKey,
+    append_row,
     difference,
     keep_version,
     kept_versions,
     read_content,
     read_version,
 )
+from vivavoce.store.store import Store
 
 What = Literal["keep", "list", "show", "diff"]
 
@@ -185,3 +189,34 @@ def _value(value: object) -> str:
 
 def _span(value: object) -> str:
     return "nothing" if value is MISSING else code(_value(value), WIDTH)
+
+
+def capture_conversation(
+    conversation: ConversationArgument,
+    *,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The JSONL dataset to append the row to; default: print it.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The target, if the run has several.")] = None,
+    region: Annotated[
+        str | None, typer.Option(help="The country, such as US, of phone numbers without a + prefix.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Turn a stored conversation into a dataset row, so that every run repeats it.
+
+    The row has the user's messages and what was known about the right answer. Keys, e-mail addresses, phone, card and
+    account numbers are removed, and the command lists what it removed. If there are several trials, the first failed
+    trial is used.
+    """
+    with Store.open(store_of(store), create=False) as opened:
+        run, outcome = find_conversation(opened, conversation, target)
+    captured = capture(run, outcome.attempt, region)
+    if to is None:
+        print_json(strict_json(captured.row))
+    else:
+        added = append_row(to, captured.row)
+        what = "added as" if added.is_new else "is there already as"
+        out().print(f"{to}: {what} '{added.id}'", soft_wrap=True)
+    for note in captured.notes():
+        notes().print(note, soft_wrap=True)

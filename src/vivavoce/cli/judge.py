@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import (
     CostOption,
     EngineOption,
@@ -25,21 +24,19 @@ from vivavoce.cli.options import (
 )
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
-from vivavoce.cli.runner import report_run
+from vivavoce.cli.runner import report_run, work_in_parts
+from vivavoce.cli.validate import forecast_line
 from vivavoce.errors import UsageError
+from vivavoce.extensions import needed_answer
 from vivavoce.metrics.config import Scope
-from vivavoce.models.batches.files import import_responses as read_responses
-from vivavoce.pacing.loops import run as run_loop
-from vivavoce.plugins import lazy
 from vivavoce.report.text import count, one_line
+from vivavoce.run.batches import Export
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judge_requests import Export
-from vivavoce.suites.judge_requests import export_requests as write_requests
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import read_metrics
 
@@ -172,14 +169,13 @@ def command(
         max_concurrent=max_concurrent,
     )
     if how is not None:
-        raise typer.Exit(lazy("vivavoce.cli.part_runs:judge_in_parts")(suite, conversations, how, options, quiet=quiet))
+        raise typer.Exit(work_in_parts(suite, how, options, files=conversations, quiet=quiet))
     if dry_run:
         out().print(forecast_line(check_suite(suite, options, keys_needed=True)))
         return
     with Store.open(store_of(store)) as opened:
         if export_requests is not None:
-            export = run_loop(write_requests(suite, named_judge(judge), export_requests, opened, options))
-            print_export(export)
+            print_export(exported(suite, named_judge(judge), export_requests, opened, options))
             return
         if import_responses is not None:
             import_answers(existing(import_responses), opened, named_judge(judge))
@@ -236,6 +232,13 @@ def named_judge(judge: str | None) -> str:
     return named
 
 
+def exported(suite: Suite, judge: str, path: Path, store: Store, options: RunOptions) -> Export:
+    """Write the requests of a suite to files, and return what they have."""
+    arguments = {"suite": suite, "judge": judge, "path": path, "store": store, "options": options}
+    export: Export = needed_answer("--export-requests", "batches", "export_requests", **arguments)
+    return export
+
+
 def print_export(export: Export) -> None:
     """Say what was exported."""
     for line in export.broken:
@@ -250,13 +253,4 @@ def print_export(export: Export) -> None:
 
 def import_answers(path: Path, store: Store, judge: str) -> None:
     """Keep the answers of a file as those of a judge, and say how many there were."""
-    replies = store.replies()
-    try:
-        report = read_responses(path, replies, judge)
-    finally:
-        run_loop(replies.close())
-    for failed in report.failed:
-        notes().print(one_line(f"{failed.custom_id}: {failed.cause}", 300))
-    cost = "" if report.usage.cost is None else f", for {report.usage.cost:.4f} US dollars"
-    replaced = f", {report.replaced} replacing another" if report.replaced else ""
-    notes().print(f"{count(report.answered, 'answer')} imported, {report.added} of them new{replaced}{cost}")
+    needed_answer("--import-responses", "batches", "import_responses", path=path, store=store, judge=judge)

@@ -38,9 +38,7 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "view": "Open the pages in a browser, on this machine only.",
         "export": "Write a run to a file for another program.",
     },
-    "Trust": {
-        "metrics": "Test metrics: plant known defects in good conversations.",
-    },
+    "Trust": {},
     "Data": {
         "dataset": "Keep versions of a dataset, and show what changed.",
         "scenarios": "Write test scenarios from a description or recordings.",
@@ -50,13 +48,12 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "store": "Maintain the store: migrate, backup, restore, gc, copy.",
     },
 }
-"""The commands of the core by what they are for, those that most people need first."""
+"""The commands of the core by what they are for, those that most people need first; features add to the panels."""
 
 PLUGINS = "Plugins"
 """The panel of the commands that installed packages add."""
 
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "judge": {"batches": "List or cancel pending batch jobs."},
     "validate": {
         "list": "List the names a suite can use: graders, metrics, and more.",
         "schema": "Print the JSON Schema of a suite or its rows, for editors.",
@@ -64,7 +61,6 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     },
     "runs": {
         "grade": "Grade the stored conversations of a run again.",
-        "merge": "Merge the parts of a run into one run.",
         "note": "Give a run a title, notes and tags.",
         "search": "Search all conversations, reasons and runs.",
     },
@@ -77,15 +73,23 @@ PARTS: Mapping[str, Mapping[str, str]] = {
 }
 """The commands of the core that are parts of others, as in `viva store token`; each can be called without the other."""
 
-_MODULES = {"list": "names"}
-"""Modules that are not named after their command."""
+_FUNCTIONS = {
+    "list": "names:command",
+    "view": "serve:view",
+    "jobs": "serve:jobs",
+    "note": "runs:note",
+    "capture": "dataset:capture_conversation",
+    "token": "store:token",
+    "cache": "store:cache",
+}
+"""The functions of commands that are not alone in a module of their name."""
 
 
 @cache
 def commands() -> Mapping[str, Command]:
     """Return all commands by their own name, those of plugins last."""
     listed = {
-        name: Command(text, f"vivavoce.cli.{_MODULES.get(name, name)}:command", of=whole, panel=panel)
+        name: Command(text, f"vivavoce.cli.{_FUNCTIONS.get(name, f'{name}:command')}", of=whole, panel=panel)
         for whole, panel, texts in (
             *((None, panel, texts) for panel, texts in PANELS.items()),
             *((whole, None, texts) for whole, texts in PARTS.items()),
@@ -105,14 +109,22 @@ def panels() -> dict[str, list[str]]:
     shown: dict[str, list[str]] = {panel: [] for panel in (*PANELS, PLUGINS)}
     for name, command in commands().items():
         if not _whole_of(command):
-            names = shown[command.panel if command.panel in shown else PLUGINS]
-            names.insert(names.index(command.before) if command.before in names else len(names), name)
+            _insert(name, command, shown[command.panel if command.panel in shown else PLUGINS])
     return {panel: names for panel, names in shown.items() if names}
 
 
 def parts_of(whole: str) -> dict[str, Command]:
     """Return the commands that are parts of another, by name."""
-    return {name: command for name, command in commands().items() if _whole_of(command) == whole}
+    names: list[str] = []
+    for name, command in commands().items():
+        if _whole_of(command) == whole:
+            _insert(name, command, names)
+    return {name: commands()[name] for name in names}
+
+
+def _insert(name: str, command: Command, names: list[str]) -> None:
+    """Insert the name of a command where it is listed."""
+    names.insert(names.index(command.before) if command.before in names else len(names), name)
 
 
 def full_name(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -42,7 +42,7 @@ from vivavoce.cli.options import (
     check_alone,
 )
 from vivavoce.cli.output import StoreOption, store_of
-from vivavoce.cli.runner import Against, Runner, loaded
+from vivavoce.cli.runner import Against, Runner, loaded, work_in_parts
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.run.options import RunOptions
@@ -113,20 +113,15 @@ def command(
     _check_against(against, {"--failed": failed, "--watch": watch, "several suites": paths[1:]})
     check_alone(how, ways, {"--baseline": against, "--table": table, "--output": output, "several suites": paths[1:]})
     if env_file is not None:
-        lazy("vivavoce.cli.env_file:load_env_file")(env_file)
+        lazy("vivavoce.cli.options:load_env_file")(env_file)
     if dry_run:
         return _forecast([loaded(path, target, changes) for path in paths], options, store_of(store), table=table)
     if how is not None:
-        raise typer.Exit(_run_in_parts(loaded(paths[0], target, changes), how, options, store, quiet=quiet))
+        raise typer.Exit(work_in_parts(loaded(paths[0], target, changes), how, options, store=store, quiet=quiet))
     again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
         raise typer.Exit(_watch(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors))
-
-
-def _run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | None, *, quiet: bool) -> int:
-    """Work in parts, and return the exit code."""
-    return cast("int", lazy("vivavoce.cli.part_runs:run_in_parts")(suite, how, options, store, quiet=quiet))
 
 
 def _is_fresh(options: RunOptions, target: Sequence[str] | None, changes: TargetChanges) -> bool:
@@ -150,7 +145,7 @@ def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table
     if table:
         raise UsageError("--table and --dry-run cannot be combined: a dry run has no scores")
     for suite in suites:
-        lazy("vivavoce.cli.forecast:print_forecast")(checked(suite, options, keys_needed=True), store)
+        lazy("vivavoce.cli.validate:print_forecast")(checked(suite, options, keys_needed=True), store)
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:

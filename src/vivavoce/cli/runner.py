@@ -1,4 +1,4 @@
-"""A run against a baseline: whether it is worse, printed below its summary."""
+"""Running the suites of a command line: whole, in parts, or against a baseline, and what is printed at the end."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.text import Text
 from vivavoce.cli.output import complain, existing, notes, out
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
+from vivavoce.extensions import needed_answer
 from vivavoce.lazy_names import lazy
 from vivavoce.records.run import Run
 from vivavoce.records.score import Usage
@@ -34,6 +35,7 @@ from vivavoce.suites.experiment import changed_again, failed_again, reopen_run, 
 from vivavoce.suites.load import Suite, TargetChanges, load_suite, stored_suite
 
 if TYPE_CHECKING:
+    from vivavoce.cli.options import InParts
     from vivavoce.report.comparison.comparison import Comparison
     from vivavoce.report.comparison.regressions import Tolerance
     from vivavoce.report.comparison.sides import Baseline
@@ -207,6 +209,21 @@ def loaded(suite: Path, targets: Sequence[str] | None, changes: TargetChanges | 
     path = existing(suite)
     with redirect_stdout(sys.stderr):  # files of users may print when they are executed
         return load_suite(path, read_targets(targets or ()), changes)
+
+
+def work_in_parts(
+    suite: Suite,
+    how: InParts,
+    options: RunOptions,
+    *,
+    files: Sequence[str] | None = None,
+    store: str | None = None,
+    quiet: bool,
+) -> int:
+    """Judge the conversations of `files` in parts, or run a suite in parts, and return the exit code."""
+    arguments = {"suite": suite, "files": files, "how": how, "options": options, "store": store, "quiet": quiet}
+    code: int = needed_answer("--parts", "parts", "work_in_parts", **arguments)
+    return code
 
 
 def report_run(

@@ -1,22 +1,27 @@
-"""`viva store`: show, migrate, back up, restore, clean up and copy a store, and read its audit log."""
+"""`viva store`: the maintenance of a store, its tokens, and its cached replies."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, confirm, notes, out, print_json, store_of
-from vivavoce.errors import StoreError, UsageError
-from vivavoce.report.text import count, strict_json
+from vivavoce.errors import StoreError, UsageError, did_you_mean
+from vivavoce.models.cache import export_replies, import_replies
+from vivavoce.report.text import Column, FittingTable, count, strict_json
+from vivavoce.safe_text import safe
 from vivavoce.settings import user_name
+from vivavoce.store.access import Role, Token
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.maintenance.copying import Copied
 from vivavoce.store.maintenance.maintenance import backup_path, backup_store, check_backup, restore_store
@@ -247,3 +252,178 @@ def seconds_of(age: str, option: str) -> float:
     if found is None:
         raise UsageError(f"{option} takes an age such as 12h, 30d or 8w, got {age!r}")
     return int(found[1]) * SECONDS[found[2]]
+
+
+def token(
+    what: Annotated[Literal["create", "list", "revoke"], typer.Argument(help="The action.")] = "list",
+    subject: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME|ID",
+            help="create: the name of the token's user. revoke: the id of the token.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    role: Annotated[
+        Role | None,
+        typer.Option(help="create: read may only look; write may also label and start jobs; admin may do everything."),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGE", help="create: how long the token is valid, such as 12h, 90d or 8w; default: forever."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="list: print the tokens as a JSON list.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Create a token for a user of a server with this store, list the tokens, or revoke one.
+
+    A new token is printed once and cannot be shown again, because the store keeps only its hash. A revoked or expired
+    token is refused from the next request on, even by a running server.
+    """
+    if (what == "list") is not (subject is None):
+        missing = {"list": "takes no name", "create": "takes a name: viva store token create ida --role write"}
+        raise UsageError(f"viva store token {what} {missing.get(what, 'takes an id; see: viva store token list')}")
+    if what != "create" and (role is not None or expires is not None):
+        raise UsageError(f"--role and --expires are for viva store token create, not for {what}")
+    with Store.open(store_of(store), create=what == "create") as opened:
+        if what == "list":
+            _show_tokens(opened.tokens.all(), as_json)
+        elif what == "revoke":
+            gone = opened.tokens.revoke(subject or "", user_name())
+            notes().print(f"revoked {gone.id} ({gone.name})", soft_wrap=True)
+        else:
+            _create_token(opened, subject or "", role, expires)
+
+
+def _create_token(store: Store, name: str, role: Role | None, expires: str | None) -> None:
+    if role is None:
+        raise UsageError("name the role: --role read, --role write or --role admin")
+    ends = None if expires is None else time.time() + seconds_of(expires, "--expires")
+    made, secret = store.tokens.create(name, role, expires_at=ends, actor=user_name())
+    print(secret)
+    notes().print(f"token {made.id} for {made.name}, {role}, {_expiry(made)}; it is not shown again", soft_wrap=True)
+
+
+def _show_tokens(found: list[Token], as_json: bool) -> None:
+    if as_json:
+        print_json(strict_json([one.model_dump() for one in found]))
+        return
+    table = Table("ID", "NAME", "ROLE", "CREATED", "STATE", box=None, pad_edge=False)
+    for one in found:
+        table.add_row(one.id, safe(one.name), one.role, _day(one.created_at), _expiry(one))
+    out().print(table if found else "no tokens; create one with: viva store token create NAME --role read")
+
+
+def _expiry(token: Token) -> str:
+    if token.revoked_at is not None:
+        return f"revoked {_day(token.revoked_at)}"
+    if token.expires_at is None:
+        return "never expires"
+    return f"{'expired' if token.expires_at <= time.time() else 'expires'} {_day(token.expires_at)}"
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+CACHE_COLUMNS = (Column("model"), Column("replies", "right"), Column("size", "right", rank=1))
+
+
+@dataclass(slots=True)
+class CachedReplies:
+    """The cached replies of one model: how many, and their size in bytes."""
+
+    model: str
+    replies: int = 0
+    bytes: int = 0
+
+
+def cache(
+    what: Annotated[
+        Literal["info", "export", "import"], typer.Argument(help="Show the cache, or export or import a cassette.")
+    ] = "info",
+    file: Annotated[Path | None, typer.Argument(help="The cassette: a JSONL file.", show_default=False)] = None,
+    *,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Only replies of this model, as `info` names it; repeat for more."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print `info` as one JSON object per line.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Show cached model replies, or move them to another machine as a cassette.
+
+    A model answers the same question once; after that, the cached reply is used. To use the replies on another
+    machine, run viva store cache export replies.jsonl here and viva store cache import replies.jsonl there; with
+    --replay no model is called at all. An import never replaces a reply that is already cached. A cassette
+    does not contain the questions.
+    """
+    if what == "info":
+        if file is not None:
+            raise UsageError(f"viva store cache info takes no file; to write one: viva store cache export {file}")
+        _show_cache(store_of(store), model or (), as_json)
+        return
+    if file is None:
+        raise UsageError(f"give a cassette file: viva store cache {what} replies.jsonl")
+    if as_json:
+        raise UsageError("--json is for viva store cache info; a cassette is already JSON")
+    if what == "export":
+        _export_cache(store_of(store), model or (), file)
+    elif model:
+        raise UsageError("--model works with info and export; a cassette is always imported completely")
+    else:
+        _import_cache(store_of(store), file)
+
+
+def _show_cache(place: str, models: Collection[str], as_json: bool) -> None:
+    with Store.open(place, create=False) as opened:
+        kept = _select_replies(opened, models)
+    if as_json:
+        for one in kept:
+            print_json(strict_json(asdict(one)))
+    elif kept:
+        out().print(FittingTable(CACHE_COLUMNS, [[*map(Text, _cache_cells(one))] for one in kept]))
+    else:
+        out().print(f"no replies are cached in {place}", soft_wrap=True)
+
+
+def _export_cache(place: str, models: Collection[str], file: Path) -> None:
+    with Store.open(place, create=False) as opened:
+        if models:
+            _select_replies(opened, models)  # so that a wrong name never overwrites a file
+        number = export_replies(opened.replies(), file, list(models))
+    notes().print(f"wrote {file}: {_count_replies(number)}", soft_wrap=True)
+
+
+def _import_cache(place: str, file: Path) -> None:
+    with Store.open(place) as opened:
+        number = import_replies(opened.replies(), file)
+    notes().print(f"read {file}: {_count_replies(number)} added", soft_wrap=True)
+
+
+def _select_replies(store: Store, models: Collection[str]) -> list[CachedReplies]:
+    """Return the cached replies of these models, or of all, sorted by name.
+
+    Raises:
+        UsageError: one of the models has no cached reply.
+    """
+    found: dict[str, CachedReplies] = {}
+    for reply in store.replies().all():
+        one = found.setdefault(reply.model, CachedReplies(reply.model))
+        one.replies += 1
+        one.bytes += len(reply.reply.encode())
+    for name in models:
+        if name not in found:
+            raise UsageError(f"no replies of '{name}' are cached in {store.place}{did_you_mean(name, found)}")
+    return [found[name] for name in sorted(models or found)]
+
+
+def _cache_cells(kept: CachedReplies) -> list[str]:
+    return [safe(kept.model), f"{kept.replies:,}", f"{kept.bytes / 1000:,.1f} kB"]
+
+
+def _count_replies(number: int) -> str:
+    return "1 reply" if number == 1 else f"{number:,} replies"

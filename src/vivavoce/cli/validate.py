@@ -1,4 +1,4 @@
-"""`viva validate`: check a suite and its dataset without running it."""
+"""`viva validate`, and what it and a dry run print about the work of a run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import TargetOption
-from vivavoce.cli.output import complain, existing, out
+from vivavoce.cli.output import complain, existing, notes, out
 from vivavoce.errors import UsageError
+from vivavoce.lazy_names import lazy
 from vivavoce.records.trajectory import BY_RECORD
+from vivavoce.report.text import count
 from vivavoce.safe_text import safe
-from vivavoce.suites.check import checked, missing_keys
+from vivavoce.store.database.address import is_postgresql, path_of
+from vivavoce.suites.check import Checked, Forecast, checked, missing_keys
 from vivavoce.suites.command_line import read_targets
 from vivavoce.suites.load import Suite, load_for_check
 
@@ -58,3 +61,42 @@ def _visibility_lines(suite: Suite) -> Iterator[str]:
         for name, _ in spec.named:
             default = spec.default_calls or BY_RECORD
             yield f"{safe(name)}: calls: {spec.calls or f'{default} (default)'}"
+
+
+def forecast_line(found: Forecast) -> str:
+    """Return in words how many calls a run would make."""
+    fewer = found.depends and not (found.led or found.early)
+    verdicts = f"{'at most ' if fewer else ''}{count(found.verdicts, 'judge verdict')}"
+    if not found.targets:
+        held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"
+        return f"{held}; no target is called, {verdicts}"
+    most = "at most " if found.led or found.early else ""
+    tested = ", about as many calls to the tester" if found.led else ""
+    judging = f"{tested}, {most if found.verdicts else ''}{verdicts}"
+    early = "at most " if found.early else ""
+    trials = f"{early}{count(found.trials, 'trial')}"
+    product = " × ".join((count(found.samples, "sample"), count(found.targets, "target"), trials))
+    return (
+        f"{product} = {early}{count(found.conversations, 'conversation')}; "
+        f"{most}{count(found.messages, 'message')} to the target{'s' * (found.targets > 1)}"
+        f"{judging}, {_at_a_time(found)}"
+    )
+
+
+def _at_a_time(found: Forecast) -> str:
+    if found.targets == 1:
+        return f"{next(iter(found.fewer.values()), found.concurrency)} at a time"
+    fewer = "".join(f", {most} for {safe(name)}" for name, most in found.fewer.items())
+    return f"{found.concurrency} at a time for each target{fewer}"
+
+
+def print_forecast(found: Checked, place: str) -> None:
+    """Print how many calls a run of a suite would make, and what it would use; `place` is the store."""
+    suite = found.prepared.suite
+    for note in suite.notes:
+        notes().print(note, style="dim", soft_wrap=True)
+    out().print(forecast_line(found.forecast))
+    if is_postgresql(place) or path_of(place).exists():
+        expected_lines = lazy("vivavoce.report.graded_run:expected_lines")
+        for line in expected_lines(place, suite.spec.name, found.forecast.conversations):
+            out().print(Text(safe(line), style="dim"))

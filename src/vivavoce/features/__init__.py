@@ -10,6 +10,14 @@ from collections.abc import Mapping
 from vivavoce.extensions import Command, Feature, Page
 
 FEATURES: Mapping[str, Feature] = {
+    "metric_tests": Feature(
+        "vivavoce.features.metric_tests",
+        commands={
+            "metrics": Command(
+                "Test metrics: plant known defects in good conversations.", "command:command", panel="Trust"
+            )
+        },
+    ),
     "sampling": Feature(
         "vivavoce.features.sampling",
         commands={
@@ -125,6 +133,20 @@ FEATURES: Mapping[str, Feature] = {
         routes=("api:router", "page:router"),
         tabs=(Page("Watch", "/watch"),),
     ),
+    "batches": Feature(
+        "vivavoce.features.batches",
+        commands={"batches": Command("List or cancel pending batch jobs.", "command:command", of="judge")},
+        ask_in_batches="questions:BatchQuestions",
+        export_requests="export:export_requests",
+        import_responses="command:import_responses",
+    ),
+    "parts": Feature(
+        "vivavoce.features.parts",
+        commands={
+            "merge": Command("Merge the parts of a run into one run.", "command:command", of="runs", before="note")
+        },
+        work_in_parts="command:work_in_parts",
+    ),
     "publish": Feature(
         "vivavoce.features.publish",
         commands={
@@ -132,17 +154,30 @@ FEATURES: Mapping[str, Feature] = {
                 "Send a run to Langfuse, Phoenix, OpenTelemetry, MLflow, W&B.", "command:command", of="export"
             )
         },
-        exporters={
+        register_exporters={
             "langfuse": "conversation:langfuse_folder",
             "otel": "conversation:otel_folder",
             "phoenix": "conversation:phoenix_folder",
         },
-        publishers={
+        register_publishers={
             "langfuse": "conversation:to_langfuse",
             "phoenix": "conversation:to_phoenix",
             "otel": "conversation:to_otel",
             "mlflow": "mlflow:publish",
             "wandb": "wandb:publish",
+        },
+    ),
+    "frameworks": Feature(
+        "vivavoce.features.frameworks",
+        register_frameworks={
+            "openai-agents": "openai_agents:FRAMEWORK",
+            "pydantic-ai": "pydantic_ai:FRAMEWORK",
+            "crewai": "crewai:FRAMEWORK",
+            "google-adk": "google_adk:FRAMEWORK",
+            "autogen": "autogen:FRAMEWORK",
+            "llama-index": "llama_index:FRAMEWORK",
+            "haystack": "haystack:FRAMEWORK",
+            "langchain": "langchain:FRAMEWORK",  # fits the most objects, so it is asked last
         },
     ),
     "formats": Feature(
@@ -152,7 +187,7 @@ FEATURES: Mapping[str, Feature] = {
                 "Convert conversations from one format to another.", "command:command", panel="Data", before="dataset"
             )
         },
-        formats={
+        register_formats={
             "openai": "openai:CHAT",
             "otel": "otel:FORMAT",
             "openinference": "otel:PHOENIX",

@@ -21,7 +21,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.targets.target import Target
 
 if TYPE_CHECKING:  # what has no tester, no batches, and no summary yet loads none
-    from vivavoce.run.batch_questions import BatchQuestions
+    from vivavoce.run.batches import BatchedJudges
     from vivavoce.run.stopping import Stopping
     from vivavoce.run.tester import Tester
 
@@ -140,7 +140,7 @@ class Experiment:
     recorded: Callable[[Sample], Trajectory] | None = None
     set_up: Callable[[], Awaitable[None]] | None = None
     held: Held = field(default_factory=dict[str, Trajectory])
-    batches: BatchQuestions | None = None
+    batches: BatchedJudges | None = None
     notes: tuple[str, ...] = ()
 
     def limits_of(self, target: Target) -> Limits:

@@ -48,7 +48,7 @@ from vivavoce.targets.target import Target
 from vivavoce.wire.own_traffic import of_run
 
 if TYPE_CHECKING:  # only a run in batches loads them
-    from vivavoce.run.batch_rounds import BatchRounds
+    from vivavoce.run.batches import BatchRounds
 
 HOLDING = ("driver", "target", "targets", "tester", "setup_script", "recording")
 """The parts of a suite that decide how a conversation goes, besides its sample."""
@@ -203,9 +203,7 @@ class ExperimentRun(Execution):
         drivers = self._drivers(experiment)
         self._schedule = schedule = self.schedule(experiment, drivers, done, grading)
         if experiment.batches is not None:
-            self._batches = lazy("vivavoce.run.batch_rounds:BatchRounds")(
-                experiment.batches, self.store, run.id, self.tell
-            )
+            self._batches = experiment.batches.rounds(self.store, run.id, self.tell)
         try:
             async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
                 make = self._attempt if schedule is None else self._attempt_of_schedule
@@ -258,7 +256,7 @@ class ExperimentRun(Execution):
                     batches.finish()
                     return
                 await batches.next()
-        except lazy("vivavoce.run.batch_rounds:BatchesStopped") as why:
+        except lazy("vivavoce.run.batches:BatchesStopped") as why:
             self.workers.stopped_by = self.workers.stopped_by or str(why)
         finally:
             await batches.close()

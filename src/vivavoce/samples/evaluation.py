@@ -33,6 +33,8 @@ from pydantic import (
 )
 
 from vivavoce.comparing.json_values import BrokenJson, parse
+from vivavoce.conversations.format import Row
+from vivavoce.conversations.shapes import Message, arguments_of, fields_in, name_of, text_of
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.files.frames import (
     arrow_table,
@@ -45,7 +47,6 @@ from vivavoce.files.frames import (
 )
 from vivavoce.files.rows import Format, format_of, read_rows
 from vivavoce.messages import AIMessage, AnyMessage, Messages, TextPart, ToolCall, ToolMessage, describe, pretty
-from vivavoce.samples.ragas import OLD_NAMES, TYPES, new_name, ragas_call, ragas_message
 from vivavoce.samples.table import ArrowTable, json_cell, read_text, text_cell
 
 if TYPE_CHECKING:
@@ -520,3 +521,47 @@ def _whole(path: FilePath) -> Generator[Path]:
         raise UsageError(Problem(f"cannot be written: {error.strerror or error}", place)) from error
     finally:
         new.unlink(missing_ok=True)
+
+
+TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}
+"""The type of the message of each role."""
+OLD_NAMES = {
+    "question": "user_input",
+    "answer": "response",
+    "contexts": "retrieved_contexts",
+    "ground_truth": "reference",
+}
+"""What Ragas 0.1 called columns."""
+
+
+def new_name(column: str, row: Mapping[str, Any]) -> str:
+    """Return the name of a column, for that of Ragas 0.1 the later one, unless the row has both."""
+    name = OLD_NAMES.get(column, column)
+    return column if name in row else name
+
+
+def ragas_message(message: Message) -> Row:
+    """Return a message of a person, the assistant or a tool as Ragas reads it.
+
+    Raises:
+        ValueError: the arguments of a call are not a JSON object.
+    """
+    row = {key: value for key, value in message.items() if key != "role"}
+    row |= {"content": text_of(message.get("content")), "type": TYPES[message["role"]]}
+    if message.get("tool_calls") is not None:
+        row["tool_calls"] = [ragas_call(call) for call in message["tool_calls"]]
+    return row
+
+
+def ragas_call(call: Row) -> Row:
+    """Return a call as Ragas reads it.
+
+    Raises:
+        ValueError: its arguments are not a JSON object.
+    """
+    args: Any = arguments_of(call)
+    if not isinstance(args, dict):
+        given = str(fields_in(call.get("function")).get("arguments"))
+        raise ValueError(f"arguments of {name_of(call)} are not a JSON object: {given[:80]}")
+    others = {key: value for key, value in call.items() if key not in ("type", "function")}
+    return {**others, "name": name_of(call), "args": args}

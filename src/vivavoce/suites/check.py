@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.extensions import first_answer
+from vivavoce.extensions import needed_answer
 from vivavoce.grading.asked import Asked
 from vivavoce.grading.call_mistakes import unknown_paths
 from vivavoce.grading.grader import Grader
@@ -33,7 +33,7 @@ from vivavoce.suites.grading_spec import (
     MetricGraderSpec,
     RecordingGraderSpec,
 )
-from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.judges import JudgeOpener, judges_in_batches
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan, Sampler, plan_of
 from vivavoce.suites.spec import TesterSpec
@@ -315,9 +315,7 @@ def _sampler(suite: Suite, plan: Plan) -> Sampler | None:
     if plan.sample is None:
         return None
     arguments = {"size": plan.sample, "by": plan.sample_by, "weight_by": plan.weight_by, "base": suite.base}
-    sampler: Sampler | None = first_answer("open_sampler", **arguments)
-    if sampler is None:
-        raise UsageError("sample needs the plugin 'sampling', which is switched off")
+    sampler: Sampler = needed_answer("sample", "sampling", "open_sampler", **arguments)
     return sampler
 
 
@@ -348,7 +346,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     replays = options is not None and options.replay
     _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
-    batches = lazy("vivavoce.run.batch_questions:BatchQuestions")(budget, None) if options and options.batch else None
+    batches = judges_in_batches(budget, None) if options and options.batch else None
     judges = JudgeOpener(budget, keys_needed=keys_needed and not replays, base=suite.base, batches=batches)
     tester = _collect(problems, lambda: tester_of(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))

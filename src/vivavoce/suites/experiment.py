@@ -13,15 +13,13 @@ from vivavoce.errors import UsageError
 from vivavoce.extensions import description, first_answer
 from vivavoce.grading.asked import Asked
 from vivavoce.grading.grader import fingerprint
-from vivavoce.lazy_names import lazy
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import load_object
-from vivavoce.records.replies import Batch
 from vivavoce.records.run import Listener, Run, is_from_python, is_watched, lacks_key, parts_of, reading_record
 from vivavoce.run.attempt import RECORDED
-from vivavoce.run.execution import kept_answers, notebook_listeners
+from vivavoce.run.execution import notebook_listeners
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring, Scripted
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
@@ -36,7 +34,7 @@ from vivavoce.suites.check import check_tester, prepare, tester_of
 from vivavoce.suites.command_line import read_targets
 from vivavoce.suites.expectations import EXPECT, Assertions, grades_assertions
 from vivavoce.suites.hooks import check_setup, run_setup, takes_model
-from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.judges import JudgeOpener, judges_in_batches
 from vivavoce.suites.load import Suite, dump_spec, load_suite, stored_suite
 from vivavoce.suites.plan import IN_ONE_RUN, plan_of
 from vivavoce.suites.spec import TrialsUntil
@@ -46,7 +44,7 @@ from vivavoce.targets.target import Target
 from vivavoce.user_code import hash_code
 
 if TYPE_CHECKING:
-    from vivavoce.run.batch_questions import BatchQuestions
+    from vivavoce.run.batches import BatchedJudges
 
 
 def suite_run(
@@ -116,8 +114,8 @@ def build_experiment(
     )
 
 
-def _batches(options: RunOptions, budget: Budget, answers: Replies | None) -> BatchQuestions | None:
-    """Return the questions of judges that are asked in batches, None where they are asked directly.
+def _batches(options: RunOptions, budget: Budget, answers: Replies | None) -> BatchedJudges | None:
+    """Return judges that are asked in batches, None where they are asked directly.
 
     Raises:
         UsageError: the answers are kept where those of batches cannot be.
@@ -126,8 +124,7 @@ def _batches(options: RunOptions, budget: Budget, answers: Replies | None) -> Ba
         return None
     if not isinstance(answers, ReplyStore):
         raise UsageError(IN_ONE_RUN)
-    made: BatchQuestions = lazy("vivavoce.run.batch_questions:BatchQuestions")(budget, answers)
-    return made
+    return judges_in_batches(budget, answers)
 
 
 def scripted(suite: Suite) -> Scripted | None:
@@ -396,32 +393,6 @@ def changed_again(
 
 def _dump_options(options: RunOptions) -> dict[str, Any]:
     return options.model_dump(exclude_none=True, exclude_defaults=True)
-
-
-async def cancel_batches(store: Store, run: Run) -> list[Batch]:
-    """Ask the services of a run to answer no more, and return the batches that this is about.
-
-    What they have answered is charged, and taken when the run goes on.
-
-    Raises:
-        UsageError: the judges of the run cannot be opened, as where a key is missing.
-        ModelFault: a service refuses.
-    """
-    going = [one for one in store.batches.of_run(run.id) if one.ended_at is None and one.service_id is not None]
-    if not going:
-        return []
-    options = stored_options(run, batch=True, max_calls=None, max_cost=None)
-    async with kept_answers(store, cache=True) as replies:
-        experiment = build_experiment(stored_suite(run), options, Budget(), replies)
-        models = experiment.batches.models if experiment.batches is not None else {}
-        try:
-            for batch in going:
-                await models[batch.identity].service.cancel(batch.service_id or "")
-        finally:
-            for model in models.values():
-                await model.service.close()
-            await experiment.close()
-    return going
 
 
 def open_regrading(

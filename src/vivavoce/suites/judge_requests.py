@@ -1,10 +1,9 @@
-"""What judges are asked: the requests of a suite for a batch API, and the request and the reply of a stored score."""
+"""What a judge was asked for a stored score, and what it replied."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,28 +12,22 @@ from vivavoce.errors import NotFound, StoreError, UsageError
 from vivavoce.grading.grader import Grader, ScoreCase
 from vivavoce.grading.graders import Case
 from vivavoce.metrics.factory import reaches_out
-from vivavoce.models.batches.files import RequestFile
 from vivavoce.models.cache import CachedModel, OfflineModel, decode_repair, decode_reply, reply_key
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
-from vivavoce.models.names import UNUSED_KEY, model_identity, model_name, open_model
+from vivavoce.models.names import model_identity, model_name
 from vivavoce.models.structured import wire_schema
-from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference
 from vivavoce.records.replies import JudgeCall, JudgeExchange, StoredReply
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.records.score import Score, Usage, conversation_label
+from vivavoce.records.score import Score, Usage
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.run.drivers import replay
-from vivavoce.run.execution import kept_answers
 from vivavoce.run.kept_tests import is_measured
-from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import sample_of
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
-from vivavoce.suites.check import prepare
 from vivavoce.suites.document import SuiteRecord, filled
 from vivavoce.suites.expectations import EXPECT, Assertions
 from vivavoce.suites.grading_spec import (
@@ -45,80 +38,9 @@ from vivavoce.suites.grading_spec import (
     RecordingGraderSpec,
     RuleGraderSpec,
 )
-from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, suite_record
-from vivavoce.suites.plan import plan_of
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.work_time import conversation_work
-
-EXPORTED = "exported"
-"""The kind of failure of a verdict whose request was exported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """What was written: the number of `questions`, and the `files` that have them.
-
-    `answered` verdicts needed no request, because their answers are cached or no judge is needed. `broken` has a line
-    for each verdict that no answer can provide, and why.
-    """
-
-    questions: int
-    files: tuple[Path, ...]
-    answered: int
-    broken: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RequestOpener(JudgeOpener):
-    """Opens a request file in place of each judge; questions with cached answers are not exported."""
-
-    requests: RequestFile | None = None
-
-    def open(self, judge: str | Model, spec: JudgeSpec) -> Model:
-        """Return the request file as a model."""
-        del judge, spec
-        assert self.requests is not None
-        assert self.replies is not None
-        return CachedModel(self.requests, self.replies)
-
-
-async def export_requests(suite: Suite, model: str, path: Path, store: Store, options: RunOptions) -> Export:
-    """Export the requests about recorded conversations to files, in the line format of OpenAI's Batch API.
-
-    Raises:
-        UsageError: the suite is wrong, a file already exists, or the model has no OpenAI-compatible API.
-    """
-    plan = plan_of(suite, options)
-    requests = RequestFile(path, open_model(model, api_key=UNUSED_KEY))
-    async with kept_answers(store, cache=True) as replies:
-        try:
-            prepared = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))
-            answered, broken = await _ask(requests, prepared.scoring.graders, prepared.plan.samples())
-        finally:
-            await requests.close()
-    return Export(requests.asked, tuple(requests.files), answered, broken)
-
-
-async def _ask(
-    requests: RequestFile, graders: Sequence[Grader], samples: Iterable[Sample]
-) -> tuple[int, tuple[str, ...]]:
-    """Grade everything; return the number of verdicts, and the errors that no answer can fix."""
-    answered = 0
-    broken: list[str] = []
-    for sample in samples:
-        trajectory = replay(sample)
-        name = conversation_label(sample.id, sample.trial or 0)
-        for grader in graders:
-            requests.ask_for(name, grader.name)
-            grade = await grader.grade(sample, trajectory, sample.trial or 0)
-            if grade.state != "error":
-                answered += 1
-            elif grade.failure is None or grade.failure.kind != EXPORTED:
-                broken.append(f"{sample.id}: {grader.name}: {grade.reason}")
-        await asyncio.sleep(0)
-    return answered, tuple(broken)
-
 
 NO_JUDGE = "no judge was asked: this score was computed"
 """Why there is nothing to show of a grader that asks nobody."""

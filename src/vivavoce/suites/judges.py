@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vivavoce.errors import UsageError
+from vivavoce.extensions import needed_answer
 from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.models.names import UNUSED_KEY, model_identity, model_name, open_model
@@ -18,7 +19,17 @@ from vivavoce.wire.http import Limits
 
 if TYPE_CHECKING:
     from vivavoce.models.cache import Replies
-    from vivavoce.run.batch_questions import BatchQuestions
+    from vivavoce.run.batches import BatchedJudges
+
+
+def judges_in_batches(budget: Budget, replies: Replies | None) -> BatchedJudges:
+    """Return judges that are asked in batches; a check has no `replies`.
+
+    Raises:
+        UsageError: the feature is switched off.
+    """
+    judges: BatchedJudges = needed_answer("--batch", "batches", "ask_in_batches", budget=budget, replies=replies)
+    return judges
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +46,7 @@ class JudgeOpener:
     concurrency: int = 64
     keys_needed: bool = True
     base: Path = Path()
-    batches: BatchQuestions | None = None
+    batches: BatchedJudges | None = None
     rates: dict[tuple[str, float | None, float | None], RateLimit] = field(
         default_factory=dict[tuple[str, float | None, float | None], RateLimit]
     )
@@ -55,7 +66,7 @@ class JudgeOpener:
             return self._from_file(as_model(load_object(judge, self.base)))
         return self._named(judge, spec)
 
-    def _batched(self, judge: str | Model, spec: JudgeSpec, batches: BatchQuestions) -> Model:
+    def _batched(self, judge: str | Model, spec: JudgeSpec, batches: BatchedJudges) -> Model:
         """Return a judge that is asked in batches."""
         if not isinstance(judge, str) or is_file_reference(judge):
             name = judge if isinstance(judge, str) else judge.name

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from vivavoce.features.frameworks.langchain import LangChainTarget as LangChainTarget
     from vivavoce.targets.a2a import A2ATarget as A2ATarget
-    from vivavoce.targets.frameworks.framework import FrameworkTarget as FrameworkTarget
-    from vivavoce.targets.frameworks.langchain import LangChainTarget as LangChainTarget
+    from vivavoce.targets.framework import FrameworkTarget as FrameworkTarget
     from vivavoce.targets.function import FunctionTarget as FunctionTarget
     from vivavoce.targets.http import HttpTarget as HttpTarget
     from vivavoce.targets.letta import LettaTarget as LettaTarget
@@ -28,8 +28,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         ".a2a": ("A2ATarget",),
-        ".frameworks.langchain": ("LangChainTarget",),
-        ".frameworks.framework": ("FrameworkTarget",),
+        "vivavoce.features.frameworks.langchain": ("LangChainTarget",),
+        ".framework": ("FrameworkTarget",),
         ".function": ("FunctionTarget",),
         ".http": ("HttpTarget",),
         ".letta": ("LettaTarget",),

@@ -195,14 +195,13 @@ def as_target(thing: object, name: str | None = None, *, stream: bool = False) -
     if not isinstance(thing, type):
         if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
             return _called(cast("Target", thing), name, stream=stream)
-        framework = None if _is_plain(thing) else lazy("vivavoce.targets.frameworks.framework:framework_of")(thing)
+        framework = None if _is_plain(thing) else lazy("vivavoce.targets.framework:framework_of")(thing)
         if framework is not None:
-            made = lazy("vivavoce.targets.frameworks.framework:FrameworkTarget")
+            made = lazy("vivavoce.targets.framework:FrameworkTarget")
             return cast("Target", made(thing, name, stream=stream, framework=framework))
     if not callable(thing):
-        frameworks = lazy("vivavoce.targets.frameworks.framework:frameworks")()
-        known = ", ".join(framework.title for framework in frameworks)
-        raise UsageError(f"a function is needed, or an object of {known}; got a {type(thing).__name__}")
+        known = lazy("vivavoce.targets.framework:known_objects")()
+        raise UsageError(f"a function is needed, or {known}; got a {type(thing).__name__}")
     if stream:
         raise UsageError("stream: a function returns its whole reply; use stream with an object of a framework")
     return FunctionTarget(cast("Any", thing), name)

@@ -11,8 +11,8 @@ import pytest
 
 from command_line import Viva
 from vivavoce import Store
-from vivavoce.run import batch_rounds
-from vivavoce.run.batch_rounds import Patience
+from vivavoce.features.batches import rounds
+from vivavoce.features.batches.rounds import Patience
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.suites.experiment import run_suite
@@ -121,7 +121,7 @@ def test_what_could_not_be_judged_is_counted_and_no_failure(viva: Viva) -> None:
 
 
 def test_the_drawn_are_asked_about_in_batches(viva: Viva, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_rounds, "PATIENCE", Patience(0.01, 0.05, 1.5, 0.0, 3))
+    monkeypatch.setattr(rounds, "PATIENCE", Patience(0.01, 0.05, 1.5, 0.0, 3))
     with BatchServer(judge) as server:
         done = viva(*FEW, "--judge", f"{server.base_url}#m", "--batch")
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ import pytest
 from stage import Bot, agent, asks_for, call, judge, player, say
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import TestResult
-from vivavoce.penelope.strategies.boundary_discovery import BoundaryDiscovery
+from vivavoce.penelope.strategies.phases import BoundaryDiscovery
 
 from ..states import Exchange, state, turn
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.penelope.strategies.capability_mapping import CapabilityMapping
+from vivavoce.penelope.strategies.phases import CapabilityMapping
 
 from ..states import Exchange, state, turn
 

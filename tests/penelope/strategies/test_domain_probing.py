@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.penelope.strategies.domain_probing import DomainProbing
+from vivavoce.penelope.strategies.phases import DomainProbing
 
 from ..states import Exchange, state, turn
 

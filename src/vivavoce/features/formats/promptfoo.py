@@ -301,7 +301,7 @@ def _latency(_: Any, assertion: Mapping[str, Any]) -> Assertion | None:
 
 
 def _judge(value: Any, _: Mapping[str, Any]) -> Assertion | None:
-    entries: list[Any] = value if isinstance(value, list) else [value]
+    entries = cast("list[Any]", value) if isinstance(value, list) else [value]
     criteria = [entry for entry in entries if isinstance(entry, str)]
     if not criteria or any("{{" in criterion or criterion.startswith("file://") for criterion in criteria):
         return None

@@ -15,7 +15,7 @@ from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.conversations.format import Format, Loss, Place, Record, Row
 from vivavoce.conversations.shapes import Message, Unreadable, arguments_of, fields_in, set_aside, taken_back, text_of
 from vivavoce.messages import read_messages
-from vivavoce.samples.ragas import TYPES, new_name, ragas_call, ragas_message
+from vivavoce.samples.evaluation import TYPES, new_name, ragas_call, ragas_message
 
 NAME = "ragas"
 _LISTS = (

@@ -15,9 +15,9 @@ strategies: Registry[type[Strategy]] = Registry(
     "strategy",
     {
         "improvise": f"{_HERE}.free:Improvise",
-        "domain_probing": f"{_HERE}.domain_probing:DomainProbing",
-        "capability_mapping": f"{_HERE}.capability_mapping:CapabilityMapping",
-        "boundary_discovery": f"{_HERE}.boundary_discovery:BoundaryDiscovery",
+        "domain_probing": f"{_HERE}.phases:DomainProbing",
+        "capability_mapping": f"{_HERE}.phases:CapabilityMapping",
+        "boundary_discovery": f"{_HERE}.phases:BoundaryDiscovery",
         "crescendo": f"{_HERE}.crescendo:Crescendo",
         "goat": f"{_HERE}.goat:Goat",
         "pair": f"{_HERE}.pair:Pair",

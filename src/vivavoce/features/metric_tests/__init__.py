@@ -1,0 +1,1 @@
+"""Tests of metrics: which planted defects a metric sees, and which harmless edits move it."""
