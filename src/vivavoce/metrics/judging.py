@@ -136,8 +136,8 @@ class JudgedMetric(StepwiseMetric):
         )
 
     @abstractmethod
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
-        """Return the verdict that an answer comes to.
+    def read(self, reply: Any, question: Question) -> Verdict:
+        """Return the verdict that an answer comes to; `reply` is an instance of the class that was asked for.
 
         Raises:
             ValueError: the answer contradicts itself.
@@ -499,7 +499,7 @@ class JudgedMetric(StepwiseMetric):
             answer.verdict = self.read_with(answer, self.read)
         return answer.verdict
 
-    def read_with(self, answer: Answer, read: Callable[[Mapping[str, Any], Question], Verdict]) -> Verdict:
+    def read_with(self, answer: Answer, read: Callable[[Any, Question], Verdict]) -> Verdict:
         """Return what a function reads from an answer.
 
         Raises:
@@ -509,7 +509,7 @@ class JudgedMetric(StepwiseMetric):
         if reply.parsed is None:
             raise ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
         try:
-            return read(reply.parsed, answer.question)
+            return read(answer.question.checked(reply), answer.question)
         except ValueError as error:
             said = _complaint(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFault(

@@ -123,9 +123,6 @@ def merged(
     )
 
 
-R = TypeVar("R", bound=BaseModel)
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question to a judge; the evidence of its answer can be looked up with `checker`.
@@ -151,15 +148,16 @@ class Question:
         messages = [*self.request.messages, AIMessage(content=text), HumanMessage(content=problem)]
         return replace(self, request=replace(self.request, messages=messages))
 
-    def parsed(self, answer: Mapping[str, Any], kind: type[R]) -> R:
-        """Return an answer as an instance of the class that it must match, which is a subclass of `kind`.
+    def checked(self, reply: ModelReply) -> BaseModel:
+        """Return a reply as an instance of the class that it must match; most models have checked it already.
 
         Raises:
             ValidationError: it does not match.
         """
-        reply = self.shape.model_validate(answer, strict=True)
-        assert isinstance(reply, kind)
-        return reply
+        shape, checked = self.request.schema, reply.checked
+        if checked is not None and type(checked) is shape:
+            return checked
+        return self.shape.model_validate(reply.parsed, strict=True)
 
     def finding(
         self,
@@ -303,20 +301,24 @@ class Run(Generic[T]):
 
     async def finish(self) -> T:
         """Carry out the rest of the plan, and return its result."""
-        while self.step is not None:
-            try:
-                answer = await self.step.done()
-            except BaseException as error:
-                self.fail(error)
-            else:
-                self.go_on(answer)
+        if self.step is not None:
+            self._result, self.step = await carry_out(self._plan, self.step), None
         return self._result
 
 
-async def carry_out(plan: Plan[T]) -> T:
-    """Carry out a plan by itself, and return its result."""
-    run = Run(plan)
-    return run.result if run.step is None else await run.finish()
+async def carry_out(plan: Plan[T], step: Step | None = None) -> T:
+    """Carry out a plan, or the rest of it from a step on, and return its result."""
+    try:
+        step = step or next(plan)
+        while True:
+            try:
+                answer = await step.done()
+            except BaseException as error:
+                step = plan.throw(error)
+            else:
+                step = plan.send(answer)
+    except StopIteration as end:
+        return end.value
 
 
 def _without_description(schema: dict[str, Any]) -> None:

@@ -68,9 +68,9 @@ class RatingMetric(JudgedMetric):
         }
         return create_model("Rating", __config__=ConfigDict(extra="forbid"), **fields)
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: BaseModel, question: Question) -> Verdict:
         """Return the score as it was given."""
-        fields = self.reply.model_validate(answer, strict=True).model_dump()
+        fields = vars(reply)
         score = fields[ANSWER[self.config.score_type]]
         if self.config.score_type == "numeric":
             score = float(score)  # a whole number is an int

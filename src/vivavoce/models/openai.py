@@ -148,12 +148,12 @@ class OpenAIModel:
         untold = None if mode in IN_MESSAGES else schema
         ignored = False
         while True:
-            text, parsed = json_answer(completion, mode, body), None
+            text, answer = json_answer(completion, mode, body), None
             if text is None:
                 break
             try:
                 answer = read_answer(text, schema)
-                parsed, applied = answer.parsed, answer.noted({**applied, "repaired": repaired})
+                applied = answer.noted({**applied, "repaired": repaired})
                 if untold is not None and self._mode_chosen is None:
                     self._learn(mode, repaired, ignored)
                 break
@@ -167,11 +167,12 @@ class OpenAIModel:
         message = completion.message
         return ModelReply(
             text=message.text if text is None else text,
-            parsed=parsed,
+            parsed=answer and answer.parsed,
             tool_calls=(message.tool_calls or ()) if text is None else (),
             usage=total(used),
             applied=applied,
             raw={"request": body, "response": completion.payload},
+            checked=answer and answer.checked,
         )
 
     def _learn(self, mode: Mode, repaired: bool, ignored: bool) -> None:

@@ -196,9 +196,8 @@ class GoalAchievementJudge(JudgedMetric):
         known = {"reason": reason, "findings": goal.findings, "confidence": goal.confidence}
         return result.model_copy(update=known)
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: GoalReply, question: Question) -> Verdict:
         """Return the level that the outcomes come to."""
-        reply = question.parsed(answer, GoalReply)
         turns = question.piece.judged
         if reply.is_older_form:
             evidence = question.checker.checked(reply.evidence or ())
