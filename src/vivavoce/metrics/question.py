@@ -8,7 +8,7 @@ conversation that grows, from earlier answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -45,7 +45,7 @@ def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap:
     """
     count = len(transcript.turns)
     if scope == "conversation":
-        return list(_split(transcript, tokens, overlap))
+        return _split(transcript, tokens, overlap)
     size = count if scope == "turn" else window
     whole = scope == "window"
     pieces: list[Piece] = []
@@ -55,12 +55,12 @@ def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap:
     return pieces
 
 
-def _split(transcript: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
+def _split(transcript: Transcript, tokens: int, overlap: int) -> list[Piece]:
     count, room = len(transcript.turns), _room(transcript, tokens)
     sizes = [sum(map(len, lines)) for lines in transcript.turns]
     if sum(sizes) <= room:
-        yield Piece(0, count, count)
-        return
+        return [Piece(0, count, count)]
+    pieces: list[Piece] = []
     first = judged_to = 0
     while True:
         last, used = first, 0
@@ -70,9 +70,9 @@ def _split(transcript: Transcript, tokens: int, overlap: int) -> Iterator[Piece]
         if last == judged_to < count:  # the overlap leaves no room for the next turn
             first += 1
             continue
-        yield Piece(first, last, last - judged_to)
+        pieces.append(Piece(first, last, last - judged_to))
         if last >= count:
-            return
+            return pieces
         judged_to = last
         first = max(first + 1, last - overlap)
 
@@ -171,18 +171,26 @@ class Question:
     ) -> Finding:
         """Return a finding with its evidence looked up; without `turn` it gets that of the first verified quote."""
         checked = tuple(self.checker.checked(evidence, against=state in ("fail", "partial")))
-        place = turn if turn is not None else next((quote.turn for quote in checked if quote.verified), None)
+        place = turn
+        for quote in checked if turn is None else ():
+            if quote.verified:
+                place = quote.turn
+                break
         fields = {"kind": kind, "what": what, "verdict": verdict, "state": state, "turn": place}
         return unchecked(Finding, {**fields, "evidence": checked, "data": dict(data or {})})
 
 
 @dataclass(slots=True)
 class Answer:
-    """The reply of a judge to a question; `verdict` is set once the reply has been read."""
+    """The reply of a judge to a question; `verdict` is set once the reply has been read.
+
+    `is_supported` says that every claim in it was found to have evidence that counts.
+    """
 
     question: Question
     reply: ModelReply
     verdict: Verdict | None = None
+    is_supported: bool = False
 
     @property
     def usage(self) -> Usage | None:

@@ -95,12 +95,12 @@ class RatingMetric(JudgedMetric):
         source = None if self.absence else self.evidence_rule.verdict
         score = verdict.score
         if source is None or score is None or isinstance(score, bool) or self._is_claim(score):
-            return super().conclude(verdict, checker)
+            return verdict
         claim = Claim(self.name, verdict.evidence, source)
         undecided = self.config.passes(score) is None and bool(self.config.normalised(score))
         if undecided and not claim.is_supported(checker):
-            verdict = with_unsupported(verdict, [claim.what])
-        return super().conclude(verdict, checker)
+            return with_unsupported(verdict, [claim.what])
+        return verdict
 
     def _is_claim(self, score: float | str | bool) -> bool:
         if isinstance(score, bool):

@@ -540,7 +540,8 @@ class Budget:
         if aside is not None and aside.remaining:
             aside.remaining -= 1
             self._aside -= 1
-        self._check_calls(1)
+        if self._max_calls is not None:
+            self._check_calls(1)
         if self._max_cost is not None:
             self._check_cost(cost_estimate, self._max_cost)
         reservation = Reservation(cost_estimate)

@@ -135,8 +135,11 @@ class Usage(BaseModel):
 
 def total(used: Iterable[Usage | None]) -> Usage | None:
     """Add up what is known of calls, None where nothing is."""
-    known = [one for one in used if one is not None]
-    return sum(known[1:], known[0]) if known else None
+    spent: Usage | None = None
+    for one in used:
+        if one is not None:
+            spent = one if spent is None else spent + one
+    return spent
 
 
 def usage_of(error: BaseException) -> Usage | None:

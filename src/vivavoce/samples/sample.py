@@ -132,7 +132,10 @@ class Sample(BaseModel):
                 raise ValueError(f"{name} is empty{rule}")
 
     def _check_lengths(self) -> None:
-        calls, asked = self.reference_tool_calls, self.turn_count - self.history_turns
+        calls = self.reference_tool_calls
+        if calls is None and not isinstance(self.expect, list) and not isinstance(self.ground_truth, list):
+            return
+        asked = self.turn_count - self.history_turns
         if calls is not None and self.calls_per_turn and len(calls) != asked:
             raise ValueError(
                 f"{self._asked} and reference_tool_calls has {len(calls)} lists of calls; "
@@ -258,7 +261,7 @@ class Sample(BaseModel):
     @property
     def whole(self) -> Sample:
         """The sample as a grader of the whole conversation sees it: the wanted tool calls of all turns in one list."""
-        if not self.calls_per_turn:
+        if not self.reference_tool_calls or not self.calls_per_turn:
             return self
         return self.model_copy(update={"reference_tool_calls": self.expected_calls})
 

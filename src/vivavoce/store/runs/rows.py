@@ -12,10 +12,9 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
-from vivavoce.messages import AnyMessage, dump_messages
+from vivavoce.messages import dump_messages
 from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys, keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, Drawn, Grading, Outcome, Run
 from vivavoce.records.score import (
@@ -268,8 +267,9 @@ def _add_usage(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> Usage | Non
     graded = [
         Usage.model_validate_json(score.usage) for score in scores if score.usage is not None and score.kind == "grade"
     ]
-    if facts.usage is None and facts.test is None and not graded:
-        return None
+    if facts.usage is None and facts.test is None:
+        used = total(graded)
+        return used if used is not None and any(vars(used).values()) else None
     target = Usage() if facts.usage is None else Usage.model_validate_json(facts.usage)
     test = None if facts.test is None else usage_of_test(json.loads(facts.test))
     asked = [target] if test is None else test.values()  # the usage of a test has that of the target
@@ -362,7 +362,7 @@ class Encoder:
             started_at=attempt.started_at,
             seconds=talk.seconds,
             sample=attempt.sample,
-            opening=_messages(talk.opening) if talk.opening else None,
+            opening=dump_messages(talk.opening) if talk.opening else None,
             state=None if talk.state is None else json_text(talk.state),
             failure=None if talk.failure is None else _failure(talk.failure),
             usage=_usage(talk),
@@ -410,7 +410,7 @@ def _turn_cells(turn: Turn) -> TurnCells:
         idx=turn.index,
         started_at=turn.started_at,
         seconds=turn.seconds,
-        messages=_messages(turn.messages),
+        messages=dump_messages(turn.messages),
         usage=None if turn.usage is None else json_text(turn.usage),
         failure=None if turn.failure is None else _failure(turn.failure),
     )
@@ -423,13 +423,6 @@ def _list(found: Sequence[Finding | Evidence]) -> str | None:
 
 def _failure(failure: Failure) -> str | None:
     return json_text(failure.redacted())
-
-
-def _messages(messages: list[AnyMessage]) -> str:
-    try:
-        return dump_messages(messages)
-    except PydanticSerializationError:
-        return json.dumps([m.model_dump(mode="json", exclude_unset=True, fallback=str) for m in messages])
 
 
 def _usage(talk: Trajectory) -> str | None:
