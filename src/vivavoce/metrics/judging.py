@@ -525,7 +525,7 @@ class JudgedMetric(StepwiseMetric):
         if reply.parsed is None:
             raise ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
         try:
-            return read(answer.question.checked(reply), answer.question)
+            return read(answer.question.reply_of(reply), answer.question)
         except ValueError as error:
             said = _complaint(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFault(

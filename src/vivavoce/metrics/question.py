@@ -41,7 +41,7 @@ def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap:
     For each turn: that turn with the ones before it as context, or a window of up to `window` turns that ends with it;
     else the whole. What takes more than `tokens` is cut: a context to its latest turns, a whole conversation into
     pieces that share up to `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
-    `since` leaves out the pieces that end with one of the first so many turns; a whole conversation has none of these.
+    Pieces that end in one of the first `since` turns are left out; a whole conversation has none of these.
     """
     count = len(transcript.turns)
     if scope == "conversation":
@@ -148,7 +148,7 @@ class Question:
         messages = [*self.request.messages, AIMessage(content=text), HumanMessage(content=problem)]
         return replace(self, request=replace(self.request, messages=messages))
 
-    def checked(self, reply: ModelReply) -> BaseModel:
+    def reply_of(self, reply: ModelReply) -> BaseModel:
         """Return a reply as an instance of the class that it must match; most models have checked it already.
 
         Raises:
@@ -214,16 +214,16 @@ class Ask:
     again: Callable[[Answer], Question | None] | None = None
     leads: bool = False
 
-    async def done(self) -> list[Answer]:
+    def done(self) -> Awaitable[list[Answer]]:
         """Return the answers, in the order of the questions.
 
         Raises:
             ModelFault: the first one that failed; all others have been waited for, and their usage is in it.
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        if len(self.questions) == 1:
-            return [await self.answer(self.questions[0])]
-        return await ask_all(map(self.answer, self.questions))
+        if len(self.questions) == 1:  # in the task of the plan, which is guarded against foreign code
+            return self._ask(self.questions[0])
+        return ask_all(map(self.answer, self.questions))
 
     async def answer(self, question: Question) -> Answer:
         """Return the answer to one question, or to the one that is asked in its place.
@@ -233,16 +233,19 @@ class Ask:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         with foreign_code():
-            answer = Answer(question, await self.model.complete(question.request))
+            (answer,) = await self._ask(question)
+        return answer
+
+    async def _ask(self, question: Question) -> list[Answer]:
+        answer = Answer(question, await self.model.complete(question.request))
         second = None if self.again is None else self.again(answer)
         if second is None:
-            return answer
+            return [answer]
         try:
-            with foreign_code():
-                reply = await self.model.complete(second.request)
+            reply = await self.model.complete(second.request)
         except ModelFault:  # the first answer stands
-            return answer
-        return Answer(question, replace(reply, usage=total((answer.usage, reply.usage))))
+            return [answer]
+        return [Answer(question, replace(reply, usage=total((answer.usage, reply.usage))))]
 
 
 @dataclass(slots=True)

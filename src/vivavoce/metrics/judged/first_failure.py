@@ -118,7 +118,7 @@ class FirstFailureMetric(JudgedMetric):
         """Return the request for a better answer where a step that it names is not in the conversation."""
         question = answer.question
         try:
-            reply = question.checked(answer.reply)
+            reply = question.reply_of(answer.reply)
         except ValueError:  # whoever reads the answer next reports it
             return None
         assert isinstance(reply, FirstFailureReply)

@@ -220,7 +220,7 @@ class GoalAchievementJudge(JudgedMetric):
             *_changes(acts, question, reply.changes),
             *breaches,
         ]
-        judge_level = {"judge_level": reply.achievement_level} if self._asked_levels else {}
+        judge_level = {"judge_level": reply.achievement_level} if reply.asked.level else {}
         return self._levelled(reply.reasoning, reply.confidence, findings, judge_level, turns)
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
@@ -442,12 +442,13 @@ def _doubts_of_words(outcomes: Sequence[Finding], question: Question) -> Iterato
 
     Of a fact this is asked where the goal does not say, in English or German, that something is to be told.
     """
-    known, messages = question.metric_input, question.metric_input.messages
+    known = question.metric_input
     for outcome in outcomes:
         is_told = outcome.data["kind"] == FACT and asks_to_tell(known.goal or "")
         words = [quote.text for quote in outcome.evidence if quote.verified]
         if outcome.data["kind"] == REFUSAL or not words or is_told or any(map(says_done, words)):
             continue
+        messages = known.messages
         places = [place for text in words for place in question.checker.places(text)]
         if all(place.role == "assistant" and messages[place.message].text for place in places):
             shows_calls = known.calls == "all" or (known.calls is None and bool(ledger(messages)))

@@ -226,8 +226,14 @@ def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) 
 
 def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreCells]) -> StatusRow:
     broken = facts.failure is not None
-    found = "error" if broken else worst_of([status_of(score.state, score.passed) for score in scores])
-    lowest = min([score.value for score in scores if score.value is not None], default=None)
+    statuses: list[SampleStatus] = []
+    lowest, skips = None, 0
+    for score in scores:
+        statuses.append(status_of(score.state, score.passed))
+        skips += score.state == "skipped"
+        if score.value is not None and (lowest is None or score.value < lowest):
+            lowest = score.value
+    found = "error" if broken else worst_of(statuses)
     used = _add_usage(facts, scores)
     return StatusRow(
         grading_id=grading_id,
@@ -236,7 +242,7 @@ def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Seque
         state=found,
         rank=BROKEN if broken else UNGRADED if found == "error" else LAST if lowest is None else lowest,
         lowest=lowest,
-        skips=sum(score.state == "skipped" for score in scores),
+        skips=skips,
         turns=facts.turns,
         seconds=facts.seconds,
         tags=facts.tags,
@@ -323,7 +329,7 @@ class Encoder:
                 Entry(
                     key=attempt.key,
                     attempt=self._attempt(attempt),
-                    turns=[_turn_cells(turn) for turn in attempt.trajectory.turns],
+                    turns=_turns(attempt.trajectory.turns),
                     scores=list(self._scores(outcome.scores, outcome.reward)),
                 )
             )
@@ -405,15 +411,14 @@ class Encoder:
         )
 
 
-def _turn_cells(turn: Turn) -> TurnCells:
-    return TurnCells(
-        idx=turn.index,
-        started_at=turn.started_at,
-        seconds=turn.seconds,
-        messages=dump_messages(turn.messages),
-        usage=None if turn.usage is None else json_text(turn.usage),
-        failure=None if turn.failure is None else _failure(turn.failure),
-    )
+def _turns(turns: Sequence[Turn]) -> list[TurnCells]:
+    cells: list[TurnCells] = []
+    for turn in turns:
+        usage = None if turn.usage is None else json_text(turn.usage)
+        failure = None if turn.failure is None else _failure(turn.failure)
+        messages = dump_messages(turn.messages)
+        cells.append(TurnCells(turn.index, turn.started_at, turn.seconds, messages, usage, failure))
+    return cells
 
 
 def _list(found: Sequence[Finding | Evidence]) -> str | None:
@@ -426,7 +431,8 @@ def _failure(failure: Failure) -> str | None:
 
 
 def _usage(talk: Trajectory) -> str | None:
-    return json_text(talk.usage) if any(turn.usage for turn in talk.turns) else None
+    used = [turn for turn in talk.turns if turn.usage is not None]
+    return json_text(talk.usage) if used else None
 
 
 def _unwritable(key: AttemptKey, error: Exception) -> StoreError:
