@@ -142,7 +142,7 @@ def test_a_command_loads_few_modules_of_ours() -> None:
         assert [name for name in loaded if name.startswith(OWN_ABSENT)] == [], command
 
 
-CALLS_PER_CONVERSATION = 1_000
+CALLS_PER_CONVERSATION = 770
 """Python calls for one more judged and stored conversation, at most; a bare loop makes 218."""
 
 

@@ -31,7 +31,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
-from pydantic_core import ErrorDetails, to_json
+from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from vivavoce import langchain_messages
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
@@ -470,9 +470,16 @@ def _plain(row: Any) -> Message | None:
 
 def are_plain(rows: Sequence[Any]) -> bool:
     """Return whether rows are messages of a role and a text, as nearly all are."""
-    plain: list[Any] = [row for row in rows if type(row) is dict and row.keys() == _PLAIN]
-    words = [row for row in plain if type(row["content"]) is str and type(row["role"]) is str and row["role"] in _KINDS]
-    return len(words) == len(rows)
+    for row in rows:
+        if type(row) is not dict:
+            return False
+        fields: dict[Any, Any] = row  # pyright: ignore[reportUnknownVariableType]  # a cast is a call, made for each
+        if fields.keys() != _PLAIN:
+            return False
+        role, content = fields["role"], fields["content"]
+        if type(content) is not str or type(role) is not str or role not in _KINDS:
+            return False
+    return True
 
 
 def said_by_user(text: str) -> HumanMessage:
@@ -572,15 +579,31 @@ def read_messages(data: Iterable[Mapping[str, Any] | Message]) -> list[AnyMessag
 
 def read_message(data: Mapping[str, Any] | Message) -> AnyMessage:
     """Read one message in any known spelling."""
-    return cast("AnyMessage", _plain(data)) or read_messages([data])[0]
+    plain: Any = _plain(data)
+    return plain or read_messages([data])[0]
+
+
+def plain_texts(messages: Iterable[Message]) -> list[str | None]:
+    """Return what `plain` is for each message."""
+    texts: list[str | None] = []
+    for message in messages:
+        content = message.content
+        texts.append(content if isinstance(content, str) and message.__pydantic_fields_set__ == _PLAIN else None)
+    return texts
 
 
 def dump_messages(messages: Sequence[AnyMessage]) -> str:
-    """Return messages as JSON text, holding just what was given."""
-    plain = [{"role": message.role, "content": text} for message in messages if (text := message.plain) is not None]
-    if len(plain) == len(messages):  # the same text, in half the time
-        return to_json(plain).decode()
-    return _stored.dump_json(list(messages), exclude_unset=True).decode()
+    """Return messages as JSON text, holding just what was given; what JSON does not know is its `str`."""
+    rows: list[dict[str, str]] = []
+    for message, text in zip(messages, plain_texts(messages), strict=True):
+        if text is not None:  # the same text, in half the time
+            rows.append({"role": message.role, "content": text})
+    try:
+        if len(rows) == len(messages):
+            return to_json(rows).decode()
+        return _stored.dump_json(list(messages), exclude_unset=True).decode()
+    except PydanticSerializationError:
+        return json.dumps([one.model_dump(mode="json", exclude_unset=True, fallback=str) for one in messages])
 
 
 def load_messages(text: str | bytes) -> list[AnyMessage]:

@@ -52,7 +52,10 @@ class foreign_code:  # noqa: N801  # called like a function
 
     def __init__(self, *, raises_interrupts: bool = False) -> None:
         self._raises_interrupts = raises_interrupts
-        self._task = _current_task()
+        try:
+            self._task = asyncio.current_task()
+        except RuntimeError:  # no loop runs here
+            self._task = None
 
     def __enter__(self) -> None: ...
 

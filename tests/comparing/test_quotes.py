@@ -186,6 +186,23 @@ def test_no_part_of_a_number_is_a_quote(number: str, data: st.DataObject) -> Non
     assert quotes(text, part) == []
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        "2 raised to the power of 5",
+        "minus 5 million",
+        "5 € in million",
+        "5 thousand and 500",
+        "IBAN DE89 with that 053",
+    ],
+)
+def test_a_number_with_words_in_it_is_not_cut(number: str) -> None:
+    text = f"it came on day 7 and is {number} now that 3 are there"
+    start = text.index(number)
+    cuts = [place for place in range(len(text)) if cuts_number(text, place)]
+    assert cuts == list(range(start + 1, start + len(number)))
+
+
 @given(NUMBERS, st.sampled_from(["it is ", "", "сумма ", "合計"]))
 def test_a_whole_number_is_a_quote(number: str, before: str) -> None:
     assert quotes(f"{before}{number} now", number)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from vivavoce.comparing.json_values import RepeatedKey
-from vivavoce.models.answers import StructuredAnswer, check_answer, lacks_keys, read_answer
+from vivavoce.models.answers import check_answer, lacks_keys, read_answer
+from vivavoce.models.structured import StructuredAnswer
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 FRAMES = st.text(st.characters(exclude_characters="{}\"'“‘«„`", exclude_categories=["Cs"]), max_size=40)

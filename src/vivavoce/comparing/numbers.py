@@ -344,10 +344,10 @@ def cuts_number(text: str, place: int) -> bool:
     window = text[first : place + _CUT_CHARS]
     folding = _Folded(window)
     folded = folding.text
-    if not _DIGIT.search(folded):
-        return False
     original = place - first
     inner = folding.place(original)
+    if _is_apart_from_digits(folded, inner):
+        return False
     before, after = folded[max(0, inner - 3) : inner], folded[inner : inner + 3]
     if _CUT_AFTER.search(before) and _CUT_BEFORE.match(after):
         return True
@@ -362,6 +362,18 @@ def cuts_number(text: str, place: int) -> bool:
     if any(start < inner < end for start, end in longer):
         return True
     return any(start < original < end for start, end in [_extent(window, number) for number in all_numbers_in(window)])
+
+
+def _is_apart_from_digits(text: str, place: int) -> bool:
+    """Return whether the nearest digits on both sides of a place, if any, are behind a word that no number contains."""
+    before, after = _LAST_DIGIT.search(text, 0, place), _DIGIT.search(text, place)
+    if before is None and after is None:
+        return True
+    return (
+        (before is None or _OTHER_WORD.search(text, before.start() + 1, place) is not None)
+        and (after is None or _OTHER_WORD.search(text, place, after.start()) is not None)
+        and "iban" not in text.casefold()  # which groups of letters follow
+    )
 
 
 def _extent(text: str, number: Number) -> tuple[int, int]:
@@ -485,6 +497,7 @@ Locale = Annotated[str, AfterValidator(_check_locale)]
 # One form for all characters: digits of other scripts, full-width signs, spaces, dashes, and characters nobody sees
 
 _DIGIT = re.compile(r"[\d½¼¾⅐-⅞]")
+_LAST_DIGIT = re.compile(r"[\d½¼¾⅐-⅞](?=[^\d½¼¾⅐-⅞]*\Z)")
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _FULL_WIDTH_COMMA = re.compile(r"(?<=[０-９])，(?=[０-９])")
 _INVISIBLE = re.compile(
@@ -769,6 +782,11 @@ _CUT_CHARS = 120
 _CUT_AFTER = re.compile(r"[0-9]([.,:'/^×٫_~–-]|\*\*)?\Z")
 _CUT_BEFORE = re.compile(r"([.,:'/^×٫_~–-]|\*\*)?[0-9]")
 """Digits on both sides of a place, with a mark between them or without one."""
+_OTHER_WORD = re.compile(
+    rf"(?<!\S)(?!(?i:{'|'.join(_SCALE_STEMS.split())}|(?:{_SCALE_SHORT}|{_MINUS_WORDS}|{_CODE}|{_BEFORE_NO_MINUS}"
+    r"|in|and|und|et|raised|to|the|power|of|exponent|hoch|puissance|elevado|la)(?![a-z])))[a-z]{2,}(?=[\s.,;:!?])"
+)
+"""A word between spaces that is in no number, so not `million`, `minus`, or a word of `to the power of`."""
 _POWER_BEFORE = re.compile(rf"[{_RAISED}⁺⁻]")
 """An exponent; a footnote looks like one."""
 _CODE_AFTER = re.compile(rf"[{_W}][-_/@.–]?\Z")

@@ -299,7 +299,8 @@ def _cuts(text: str, span: Span, is_first: bool, is_last: bool) -> bool:
         return True
     if is_last and is_denied_after(text, span):
         return True
-    return any(cuts_word(text, place) and not _leaves_out_currency(text, place, span) for place in span)
+    cuts = [place for place in span if cuts_word(text, place)]
+    return any(not _leaves_out_currency(text, place, span) for place in cuts) if cuts else False
 
 
 def _leaves_out_currency(text: str, place: int, span: Span) -> bool:

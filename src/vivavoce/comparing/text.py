@@ -417,8 +417,13 @@ class FoldedText:
             yield from self._with_marks.find_all(words)
             return
         needle = fold(words, keeps_marks=True) if self.keeps_marks else _fold_words(words)
-        spans = (self.span(place, place + len(needle)) for place in (self._places(needle, whole, 0) if needle else ()))
-        yield from spans if self._bare is None or not whole else _merge(spans, self._bare.find_all(words, whole=True))
+        places = self._places(needle, whole, 0) if needle else ()
+        if self._bare is None or not whole:
+            for place in places:
+                yield self.span(place, place + len(needle))
+            return
+        spans = (self.span(place, place + len(needle)) for place in places)
+        yield from _merge(spans, self._bare.find_all(words, whole=True))
 
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
         """Yield where in the original text a pattern for folded text matches, also right before or after a sign."""

@@ -109,6 +109,8 @@ def mean(values: Sequence[Number], weights: Sequence[Number] | None = None) -> F
     Raises:
         ValueError: there is no value, or the weights add up to 0.
     """
+    if weights is not None and len(weights) == len(values) and len(set(weights)) == 1 and weights[0] > 0:
+        weights = None  # equal weights change nothing
     if weights is None:
         whole, parts = Fraction(len(values)), total(values)
     else:

@@ -331,8 +331,9 @@ def _asked(assertion: Assertion) -> Iterator[Asked]:
 
 def mean_held(parts: Sequence[tuple[Assertion, Held]], undecided: Sequence[Assertion] = ()) -> float:
     """Return the mean value of assertions by weight, the least that it can be where some could not be decided."""
-    values = [*(result.value for _, result in parts), *(0.0 for _ in undecided)]
-    return float(mean(values, [*(part.weight for part, _ in parts), *(part.weight for part in undecided)]))
+    values = [result.value for _, result in parts] + [0.0] * len(undecided)
+    weights = [part.weight for part, _ in parts]
+    return float(mean(values, weights + [part.weight for part in undecided] if undecided else weights))
 
 
 def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
@@ -401,13 +402,29 @@ def _holds_without_calls(assertion: Assertion) -> bool:
     return isinstance(assertion, All) and all(map(_holds_without_calls, assertion.all))
 
 
+def written_in(sample: Sample) -> list[Expected]:
+    """Return the assertions of a row as they are written; those of each sample are read once.
+
+    Raises:
+        UsageError: as of `read_expect`.
+    """
+    row_value = sample.expect
+    if row_value is None:
+        return []
+    known, assertions = sample.readings.get("expect", (None, None))
+    if known is not row_value:
+        assertions = read_expect(row_value)
+        sample.readings["expect"] = row_value, assertions
+    return cast("list[Expected]", assertions)
+
+
 def expected_of(sample: Sample) -> list[Expected]:
     """Return the assertions of a row, each with its turn in the whole conversation; those of a history have none.
 
     Raises:
         UsageError: as of `read_expect`.
     """
-    listed = [] if sample.expect is None else read_expect(sample.expect)
+    listed = written_in(sample)
     before = sample.history_turns
     return [one if one.turn is None or not before else one._replace(turn=one.turn + before) for one in listed]
 

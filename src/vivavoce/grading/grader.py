@@ -117,7 +117,8 @@ class Grader:
             _with_opening(held), trajectory.state, seconds, trajectory.test, trial, history_turns=sample.history_turns
         )
         result, submission = await self._one(whole, view.own if self.truth == "reference_tool_calls" else view)
-        result = _in_spite(result, held, trajectory.failure)
+        if trajectory.failure is not None:
+            result = _in_spite(result, held, trajectory.failure)
         return changed(result, {**common, "submission": submission})
 
     def inapplicable(self, sample: Sample) -> str | None:
@@ -132,8 +133,6 @@ class Grader:
         return None if self.unmet is None else self.unmet(whole)
 
     async def _one(self, sample: Sample, view: View) -> tuple[Score, str]:
-        if missing := _missing(self.truth, sample):
-            return skipped(missing), ""
         submission = ""
         try:
             with foreign_code():
@@ -205,6 +204,8 @@ class Grader:
             return skipped("the conversation ended with an error before this turn was answered"), ""
         if turn is None or failure is not None:
             return failed(failure or _NEVER_HELD), ""
+        if missing := _missing(self.truth, sample):
+            return skipped(missing), ""
         return await self._one(sample, View([turn.messages], trajectory.state, trial=trial))
 
 
@@ -235,9 +236,9 @@ def _held(trajectory: Trajectory) -> Trajectory:
     return trajectory.model_copy(update={"turns": [turn for turn in trajectory.turns if turn.failure is None]})
 
 
-def _in_spite(score: Score, held: Trajectory, failure: Failure | None) -> Score:
-    """Return a score whose reason says so if the conversation ended with an error."""
-    if failure is None or score.state != "scored":
+def _in_spite(score: Score, held: Trajectory, failure: Failure) -> Score:
+    """Return a score whose reason says that the conversation ended with an error."""
+    if score.state != "scored":
         return score
     turns = len(held.turns)
     ended = f"the conversation ended with an error after {turns} turn{'s' * (turns != 1)}: {failure.message}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -94,9 +94,8 @@ class ChecklistMetric(JudgedMetric):
         """Return the items."""
         return {"items": self.items(metric_input)}
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: ChecklistReply, question: Question) -> Verdict:
         """Return the share of the applicable items that hold."""
-        reply = question.parsed(answer, ChecklistReply)
         checks = [
             question.finding(
                 "check",

@@ -20,7 +20,7 @@ from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.quotes import Quote, QuotedText, read_quote
 from vivavoce.comparing.text import is_blank
 from vivavoce.errors import ModelFault
-from vivavoce.messages import AnyMessage, RefusalPart, ToolCall
+from vivavoce.messages import AnyMessage, RefusalPart, ToolCall, plain_texts
 from vivavoce.metrics.prompts import HERE
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.records.score import Evidence, Finding, FindingState, shorten, to_number
@@ -125,7 +125,7 @@ class Checker:
         """Yield the indices of the messages in which a piece of evidence stands; each is looked up once."""
         places = self._places.get(text)
         if places is None:
-            places = self._places[text] = ([], self._find_anywhere(text))
+            places = self._places[text] = ([], self._find_anywhere(text, _reference(text)))
         known, rest = places
         for index in known:
             if (self._turns[index] or 0) < self._last:
@@ -135,15 +135,13 @@ class Checker:
             if (self._turns[index] or 0) < self._last:
                 yield index
 
-    def _find_anywhere(self, text: str) -> Iterator[int]:
-        reference = _reference(text)
+    def _find_anywhere(self, text: str, reference: str | None) -> Iterator[int]:
         if reference is None:
-            yield from self._quoted(text)
-        elif reference in self._written.calls:
-            call = int(reference[1:])
-            yield self._calls[call]
-            if call in self._results:
-                yield self._results[call]
+            return self._quoted(text)
+        if reference not in self._written.calls:
+            return iter(())
+        call = int(reference[1:])
+        return iter([self._calls[call], *([self._results[call]] if call in self._results else [])])
 
     def _quoted(self, text: str) -> Iterator[int]:
         quotes = read_quote(text)
@@ -177,11 +175,12 @@ class Checker:
             return
         self._known.clear()
         self._places.clear()
-        for index, message in enumerate(self._messages[read:], read):
+        new = self._messages[read:]
+        for index, message, plain in zip(range(read, len(self._messages)), new, plain_texts(new), strict=True):
             if message.role == "user":
                 self._turn = 0 if self._turn is None else self._turn + 1
             self._turns.append(self._turn)
-            if (plain := message.plain) is not None:
+            if plain is not None:
                 if plain:
                     self._texts.append((index, plain))
                 continue
@@ -354,8 +353,12 @@ def claim_of(finding: Finding, rule: EvidenceRule) -> Claim | None:
 
 def unsupported_findings(findings: Iterable[Finding], rule: EvidenceRule, checker: Checker) -> list[Finding]:
     """Return the findings whose claims have no evidence that counts."""
-    claims = ((finding, claim_of(finding, rule)) for finding in findings)
-    return [finding for finding, claim in claims if claim is not None and not claim.is_supported(checker)]
+    unsupported: list[Finding] = []
+    for finding in findings:
+        claim = claim_of(finding, rule)
+        if claim is not None and not claim.is_supported(checker):
+            unsupported.append(finding)
+    return unsupported
 
 
 def repair_request(claims: Sequence[Claim], checker: Checker) -> str:

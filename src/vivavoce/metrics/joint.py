@@ -265,7 +265,7 @@ def _checked(part: ModelReply, shape: type[BaseModel]) -> Part:
         read = read_answer(part.text, shape)
     except ValueError as error:
         return ModelFault(f"the judge's answer cannot be used: {error}", kind="format", evidence=shorten(part.text))
-    return replace(part, parsed=read.parsed, applied=read.noted(part.applied))
+    return replace(part, parsed=read.parsed, applied=read.noted(part.applied), checked=read.checked)
 
 
 def _part(answer: Mapping[str, Any], name: str) -> ModelReply | ModelFault:

@@ -136,8 +136,8 @@ class JudgedMetric(StepwiseMetric):
         )
 
     @abstractmethod
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
-        """Return the verdict that an answer comes to.
+    def read(self, reply: Any, question: Question) -> Verdict:
+        """Return the verdict that an answer comes to; `reply` is an instance of the class that was asked for.
 
         Raises:
             ValueError: the answer contradicts itself.
@@ -160,19 +160,22 @@ class JudgedMetric(StepwiseMetric):
         """Say why this conversation cannot be judged, None when it can."""
         if missing := self.unmet(metric_input):
             return missing
-        if not any(message.role in ("user", "assistant") for message in metric_input.messages):
-            return "nobody says anything in this conversation" if metric_input.messages else "the conversation is empty"
-        if self.of_assistant and not any(acts(message) for message in metric_input.messages):
+        messages = metric_input.messages
+        roles = {message.role for message in messages}
+        if roles.isdisjoint(("user", "assistant")):
+            return "nobody says anything in this conversation" if messages else "the conversation is empty"
+        if self.of_assistant and not any(map(acts, messages)):
             return SILENT
-        if self.of_user and not any(message.role == "user" for message in metric_input.messages):
+        if self.of_user and "user" not in roles:
             return "the user says nothing in this conversation"
         return None
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say what of `needs` is not known."""
-        return next(
-            (f"needs a {name}, and none is given" for name in self.needs if not getattr(metric_input, name)), None
-        )
+        for name in self.needs:
+            if not getattr(metric_input, name):
+                return f"needs a {name}, and none is given"
+        return None
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
@@ -194,6 +197,11 @@ class JudgedMetric(StepwiseMetric):
         return unchanged and verdict.score is not None and self.config.passes(verdict.score) is not False
 
     def conclude(self, verdict: Verdict, checker: Checker) -> Verdict:
+        """Return the verdict on the whole conversation, after its evidence has been checked."""
+        del checker
+        return verdict
+
+    def _with_findings_checked(self, verdict: Verdict, checker: Checker) -> Verdict:
         """Return the verdict on the whole conversation; `extra` names claims without evidence that do not decide it.
 
         Raises:
@@ -226,9 +234,10 @@ class JudgedMetric(StepwiseMetric):
         except ModelFault:  # whoever reads the answer next reports it
             return None
         claims = [claim for finding in verdict.findings if (claim := claim_of(finding, self.evidence_rule)) is not None]
-        unsupported = [one for one in (*claims, *self.claims(verdict)) if not one.is_supported(checker)]
-        if unsupported:
+        claims += self.claims(verdict)
+        if unsupported := [claim for claim in claims if not claim.is_supported(checker)]:
             return question.repaired(answer.reply, repair_request(unsupported, checker))
+        answer.is_supported = True
         doubts = self.doubts(verdict, question)
         return question.repaired(answer.reply, doubt_request(doubts)) if doubts else None
 
@@ -357,9 +366,15 @@ class JudgedMetric(StepwiseMetric):
         usage = total(answer.usage for answer in answers)
         try:
             verdicts = [self.verdict(answer) for answer in answers]
-            checker = max((answer.question for answer in answers), key=lambda one: one.piece.last).checker
-            verdict = verdicts[0] if len(verdicts) == 1 else self.merge(verdicts)
-            verdict = self.conclude(self._with_claims_checked(verdict, verdicts, checker), checker)
+            if len(answers) == 1:
+                checker, verdict = answers[0].question.checker, verdicts[0]
+            else:
+                checker = max((answer.question for answer in answers), key=lambda one: one.piece.last).checker
+                verdict = self.merge(verdicts)
+            if len(answers) > 1 or not answers[0].is_supported:
+                verdict = self._with_claims_checked(verdict, verdicts, checker)
+                verdict = self._with_findings_checked(verdict, checker)
+            verdict = self.conclude(verdict, checker)
             if invented := invented_claims(verdict, self.name):
                 verdict = with_unsupported(verdict, invented)
         except Exception as error:
@@ -414,7 +429,8 @@ class JudgedMetric(StepwiseMetric):
     @property
     def asked_with(self) -> dict[str, Any]:
         """The model and the settings that the judge is asked with."""
-        return {"model": self.judge and self.judge.name, **self.settings}
+        judge = self.judge
+        return {"model": judge and judge.name, **self.settings}
 
     def _turn(self, verdict: Verdict, piece: Piece) -> Score:
         """Return the score of the last turn of a piece."""
@@ -499,7 +515,7 @@ class JudgedMetric(StepwiseMetric):
             answer.verdict = self.read_with(answer, self.read)
         return answer.verdict
 
-    def read_with(self, answer: Answer, read: Callable[[Mapping[str, Any], Question], Verdict]) -> Verdict:
+    def read_with(self, answer: Answer, read: Callable[[Any, Question], Verdict]) -> Verdict:
         """Return what a function reads from an answer.
 
         Raises:
@@ -509,7 +525,7 @@ class JudgedMetric(StepwiseMetric):
         if reply.parsed is None:
             raise ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
         try:
-            return read(reply.parsed, answer.question)
+            return read(answer.question.reply_of(reply), answer.question)
         except ValueError as error:
             said = _complaint(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFault(
@@ -525,8 +541,11 @@ def with_unsupported(verdict: Verdict, claims: Sequence[str]) -> Verdict:
 
 def invented_claims(verdict: Verdict, name: str) -> list[str]:
     """Return what a verdict claims on quotes of which none is in the conversation; `name` is that of the whole."""
-    claims = [(finding.what, finding.evidence) for finding in verdict.findings] + [(name, verdict.evidence)]
-    return [what for what, quotes in claims if quotes and not any(quote.verified for quote in quotes)]
+    invented: list[str] = []
+    for what, quotes in (*((one.what, one.evidence) for one in verdict.findings), (name, verdict.evidence)):
+        if quotes and True not in {quote.verified for quote in quotes}:
+            invented.append(what)
+    return invented
 
 
 def answered(written: Transcript, piece: Piece) -> list[int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any, Unpack
 
@@ -14,7 +14,7 @@ from vivavoce.conversations.objects import Live, read_conversation
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
 from vivavoce.messages import ConversationHistory, Message, describe
 from vivavoce.metrics.config import ConversationType, Manner, MetricConfig
-from vivavoce.metrics.question import Call, Plan, Run, carry_out
+from vivavoce.metrics.question import Call, Plan, carry_out
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike, as_model
@@ -129,13 +129,13 @@ class BaseMultiTurnMetric(ABC):
         if self.model is not None:
             await self.model.close()
 
-    async def measured(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
+    def measured(self, metric_input: MultiTurnEvaluationInput) -> Coroutine[Any, Any, MetricResult]:
         """Measure a conversation; what breaks becomes a result.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
         """
-        return await Run(self.plan_for(Reading(metric_input))).finish()
+        return carry_out(self.plan_for(Reading(metric_input)))
 
     def plan_for(self, reading: Reading) -> Plan[MetricResult]:
         """Yield what has to be waited for, and return the result; what breaks becomes one.

@@ -8,7 +8,7 @@ conversation that grows, from earlier answers.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -41,11 +41,11 @@ def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap:
     For each turn: that turn with the ones before it as context, or a window of up to `window` turns that ends with it;
     else the whole. What takes more than `tokens` is cut: a context to its latest turns, a whole conversation into
     pieces that share up to `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
-    `since` leaves out the pieces that end with one of the first so many turns; a whole conversation has none of these.
+    Pieces that end in one of the first `since` turns are left out; a whole conversation has none of these.
     """
     count = len(transcript.turns)
     if scope == "conversation":
-        return list(_split(transcript, tokens, overlap))
+        return _split(transcript, tokens, overlap)
     size = count if scope == "turn" else window
     whole = scope == "window"
     pieces: list[Piece] = []
@@ -55,12 +55,12 @@ def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap:
     return pieces
 
 
-def _split(transcript: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
+def _split(transcript: Transcript, tokens: int, overlap: int) -> list[Piece]:
     count, room = len(transcript.turns), _room(transcript, tokens)
     sizes = [sum(map(len, lines)) for lines in transcript.turns]
     if sum(sizes) <= room:
-        yield Piece(0, count, count)
-        return
+        return [Piece(0, count, count)]
+    pieces: list[Piece] = []
     first = judged_to = 0
     while True:
         last, used = first, 0
@@ -70,9 +70,9 @@ def _split(transcript: Transcript, tokens: int, overlap: int) -> Iterator[Piece]
         if last == judged_to < count:  # the overlap leaves no room for the next turn
             first += 1
             continue
-        yield Piece(first, last, last - judged_to)
+        pieces.append(Piece(first, last, last - judged_to))
         if last >= count:
-            return
+            return pieces
         judged_to = last
         first = max(first + 1, last - overlap)
 
@@ -123,9 +123,6 @@ def merged(
     )
 
 
-R = TypeVar("R", bound=BaseModel)
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question to a judge; the evidence of its answer can be looked up with `checker`.
@@ -151,15 +148,16 @@ class Question:
         messages = [*self.request.messages, AIMessage(content=text), HumanMessage(content=problem)]
         return replace(self, request=replace(self.request, messages=messages))
 
-    def parsed(self, answer: Mapping[str, Any], kind: type[R]) -> R:
-        """Return an answer as an instance of the class that it must match, which is a subclass of `kind`.
+    def reply_of(self, reply: ModelReply) -> BaseModel:
+        """Return a reply as an instance of the class that it must match; most models have checked it already.
 
         Raises:
             ValidationError: it does not match.
         """
-        reply = self.shape.model_validate(answer, strict=True)
-        assert isinstance(reply, kind)
-        return reply
+        shape, checked = self.request.schema, reply.checked
+        if checked is not None and type(checked) is shape:
+            return checked
+        return self.shape.model_validate(reply.parsed, strict=True)
 
     def finding(
         self,
@@ -173,18 +171,26 @@ class Question:
     ) -> Finding:
         """Return a finding with its evidence looked up; without `turn` it gets that of the first verified quote."""
         checked = tuple(self.checker.checked(evidence, against=state in ("fail", "partial")))
-        place = turn if turn is not None else next((quote.turn for quote in checked if quote.verified), None)
+        place = turn
+        for quote in checked if turn is None else ():
+            if quote.verified:
+                place = quote.turn
+                break
         fields = {"kind": kind, "what": what, "verdict": verdict, "state": state, "turn": place}
         return unchecked(Finding, {**fields, "evidence": checked, "data": dict(data or {})})
 
 
 @dataclass(slots=True)
 class Answer:
-    """The reply of a judge to a question; `verdict` is set once the reply has been read."""
+    """The reply of a judge to a question; `verdict` is set once the reply has been read.
+
+    `is_supported` says that every claim in it was found to have evidence that counts.
+    """
 
     question: Question
     reply: ModelReply
     verdict: Verdict | None = None
+    is_supported: bool = False
 
     @property
     def usage(self) -> Usage | None:
@@ -208,16 +214,16 @@ class Ask:
     again: Callable[[Answer], Question | None] | None = None
     leads: bool = False
 
-    async def done(self) -> list[Answer]:
+    def done(self) -> Awaitable[list[Answer]]:
         """Return the answers, in the order of the questions.
 
         Raises:
             ModelFault: the first one that failed; all others have been waited for, and their usage is in it.
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        if len(self.questions) == 1:
-            return [await self.answer(self.questions[0])]
-        return await ask_all(map(self.answer, self.questions))
+        if len(self.questions) == 1:  # in the task of the plan, which is guarded against foreign code
+            return self._ask(self.questions[0])
+        return ask_all(map(self.answer, self.questions))
 
     async def answer(self, question: Question) -> Answer:
         """Return the answer to one question, or to the one that is asked in its place.
@@ -227,16 +233,19 @@ class Ask:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         with foreign_code():
-            answer = Answer(question, await self.model.complete(question.request))
+            (answer,) = await self._ask(question)
+        return answer
+
+    async def _ask(self, question: Question) -> list[Answer]:
+        answer = Answer(question, await self.model.complete(question.request))
         second = None if self.again is None else self.again(answer)
         if second is None:
-            return answer
+            return [answer]
         try:
-            with foreign_code():
-                reply = await self.model.complete(second.request)
+            reply = await self.model.complete(second.request)
         except ModelFault:  # the first answer stands
-            return answer
-        return Answer(question, replace(reply, usage=total((answer.usage, reply.usage))))
+            return [answer]
+        return [Answer(question, replace(reply, usage=total((answer.usage, reply.usage))))]
 
 
 @dataclass(slots=True)
@@ -303,20 +312,24 @@ class Run(Generic[T]):
 
     async def finish(self) -> T:
         """Carry out the rest of the plan, and return its result."""
-        while self.step is not None:
-            try:
-                answer = await self.step.done()
-            except BaseException as error:
-                self.fail(error)
-            else:
-                self.go_on(answer)
+        if self.step is not None:
+            self._result, self.step = await carry_out(self._plan, self.step), None
         return self._result
 
 
-async def carry_out(plan: Plan[T]) -> T:
-    """Carry out a plan by itself, and return its result."""
-    run = Run(plan)
-    return run.result if run.step is None else await run.finish()
+async def carry_out(plan: Plan[T], step: Step | None = None) -> T:
+    """Carry out a plan, or the rest of it from a step on, and return its result."""
+    try:
+        step = step or next(plan)
+        while True:
+            try:
+                answer = await step.done()
+            except BaseException as error:
+                step = plan.throw(error)
+            else:
+                step = plan.send(answer)
+    except StopIteration as end:
+        return end.value
 
 
 def _without_description(schema: dict[str, Any]) -> None:

@@ -68,9 +68,9 @@ class RatingMetric(JudgedMetric):
         }
         return create_model("Rating", __config__=ConfigDict(extra="forbid"), **fields)
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: BaseModel, question: Question) -> Verdict:
         """Return the score as it was given."""
-        fields = self.reply.model_validate(answer, strict=True).model_dump()
+        fields = vars(reply)
         score = fields[ANSWER[self.config.score_type]]
         if self.config.score_type == "numeric":
             score = float(score)  # a whole number is an int
@@ -95,12 +95,12 @@ class RatingMetric(JudgedMetric):
         source = None if self.absence else self.evidence_rule.verdict
         score = verdict.score
         if source is None or score is None or isinstance(score, bool) or self._is_claim(score):
-            return super().conclude(verdict, checker)
+            return verdict
         claim = Claim(self.name, verdict.evidence, source)
         undecided = self.config.passes(score) is None and bool(self.config.normalised(score))
         if undecided and not claim.is_supported(checker):
-            verdict = with_unsupported(verdict, [claim.what])
-        return super().conclude(verdict, checker)
+            return with_unsupported(verdict, [claim.what])
+        return verdict
 
     def _is_claim(self, score: float | str | bool) -> bool:
         if isinstance(score, bool):

@@ -12,11 +12,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank
-from vivavoce.messages import AnyMessage, RefusalPart, SessionMark, ToolMessage, mark_of, split_turns
+from vivavoce.messages import AnyMessage, RefusalPart, SessionMark, ToolMessage, mark_of, plain_texts, split_turns
 from vivavoce.records.agents import key_of
 from vivavoce.records.score import turn_label
 from vivavoce.records.trajectory import outcome_of
@@ -28,8 +29,7 @@ CHARACTERS_PER_TOKEN = 4
 _NAME = re.compile(r"[\w.:/-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """What of a conversation a judge gets to see; it learns what is left out."""
 
     policy: bool = True
@@ -42,6 +42,8 @@ class Shown:
     @property
     def note(self) -> str:
         """What is left out, in words, empty for nothing."""
+        if self.policy and self.tools and self.retrieved:
+            return ""
         left = [
             word
             for word, shown in (
@@ -51,7 +53,7 @@ class Shown:
             )
             if not shown
         ]
-        return f"(left out: {', '.join(left)})\n" if left else ""
+        return f"(left out: {', '.join(left)})\n"
 
 
 EVERYTHING = Shown()
@@ -79,7 +81,8 @@ class Transcript:
 
     def text(self, first: int = 0, last: int | None = None) -> str:
         """Return the lines of what precedes the turns, and of those from `first` up to and not including `last`."""
-        lines = [self.shown.note, *self.opening] if self.opening or self.shown.note else []
+        note = self.shown.note
+        lines = [note, *self.opening] if self.opening or note else []
         for turn in self.turns[first:last]:
             lines += turn
         return "".join(lines)
@@ -90,12 +93,11 @@ class Transcript:
 
     def add_turn(self, messages: Sequence[AnyMessage]) -> None:
         """Add a turn to the end."""
-        number = len(self.turns)
-        self.turns.append(self._heading(number, mark_of(messages)) + self._lines(messages, number))
+        number, mark = len(self.turns), mark_of(messages)
+        heading = [f"{turn_label(number)}\n"] if mark is None else self._session_heading(number, mark)
+        self.turns.append(heading + self._lines(messages, number))
 
-    def _heading(self, number: int, mark: SessionMark | None) -> list[str]:
-        if mark is None:
-            return [f"{turn_label(number)}\n"]
+    def _session_heading(self, number: int, mark: SessionMark) -> list[str]:
         lines: list[str] = []
         of_user = "" if mark.user is None else f", user {named(mark.user)}"
         if mark not in self._marks:
@@ -116,8 +118,7 @@ class Transcript:
 
     def _lines(self, messages: Sequence[AnyMessage], turn: int | None) -> list[str]:
         lines: list[str] = []
-        for message in messages:
-            text = message.plain
+        for message, text in zip(messages, plain_texts(messages), strict=True):
             if text is None or message.role not in _SPEAKERS:
                 lines += self._parts(message, turn)
                 continue
@@ -173,7 +174,8 @@ def transcript(messages: Sequence[AnyMessage], shown: Shown = EVERYTHING, policy
     written = Transcript(shown)
     if policy and shown.policy:
         written.opening.append(f"policy: {quoted(policy)}\n")
-    written.add_opening(opening)
+    if opening:
+        written.add_opening(opening)
     for turn in turns:
         written.add_turn(turn)
     return written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 from pydantic import Field
 
@@ -46,9 +46,8 @@ class ViolationMetric(JudgedMetric):
         {("violation", "fail"): "if_quoted"}, absence="a conversation is clean where nothing violates"
     )
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: ViolationsReply, question: Question) -> Verdict:
         """Return the score that the worst violation leaves."""
-        reply = ViolationsReply.model_validate(answer, strict=True)
         violations = [
             question.finding("violation", violation.what, violation.severity, "fail", violation.evidence)
             for violation in reply.violations

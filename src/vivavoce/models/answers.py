@@ -16,6 +16,7 @@ from typing import Any, cast
 from vivavoce.comparing.json_values import RepeatedKey, parse
 from vivavoce.models.model import Schema
 from vivavoce.models.structured import (
+    StructuredAnswer,
     check_structured,
     is_closed,
     read_structured,
@@ -366,21 +367,6 @@ def _meant(text: str, kind: object) -> object:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class StructuredAnswer:
-    """An answer that matches its schema; `read` is what had to be read otherwise than it was written, if anything."""
-
-    parsed: dict[str, Any]
-    read: tuple[str, ...] = ()
-
-    def noted(self, applied: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the record of how a request was put, with how its answer was read where that was not strictly."""
-        if not self.read:
-            return dict(applied)
-        before = [applied["read"]] if "read" in applied else []
-        return {**applied, "read": ", ".join([*before, *self.read])}
-
-
 def read_answer(text: str, schema: Schema) -> StructuredAnswer:
     """Read the one JSON object in an answer.
 
@@ -392,15 +378,15 @@ def read_answer(text: str, schema: Schema) -> StructuredAnswer:
         ValueError: it is not JSON, not one object, or does not match; the text says where and which rule.
     """
     try:
-        parsed = read_structured(text, schema)
+        answer = read_structured(text, schema)
     except RepeatedKey:
         raise
     except ValueError as error:
         strict = error
     else:
         if not isinstance(schema, type) or not is_closed(schema):
-            check_keys(parsed, wire_schema(schema))
-        return StructuredAnswer(parsed)
+            check_keys(answer.parsed, wire_schema(schema))
+        return answer
     try:
         value, written = _object_in(text)
     except RepeatedKey:
@@ -428,11 +414,12 @@ def check_answer(parsed: Mapping[str, Any], schema: Schema) -> StructuredAnswer:
         ValueError: it does not match; the text says where and which rule.
     """
     try:
-        check_structured(parsed, schema)
+        checked = check_structured(parsed, schema)
     except ValueError as error:
         return _fit(parsed, [], schema, error)
-    check_keys(parsed, wire_schema(schema))
-    return StructuredAnswer(dict(parsed))
+    if not isinstance(schema, type) or not is_closed(schema):
+        check_keys(parsed, wire_schema(schema))
+    return StructuredAnswer(dict(parsed), (), checked)
 
 
 def _fit(parsed: Mapping[str, Any], written: list[str], schema: Schema, strict: ValueError) -> StructuredAnswer:
@@ -441,8 +428,7 @@ def _fit(parsed: Mapping[str, Any], written: list[str], schema: Schema, strict: 
     value, changed = fitted(parsed, shape, reply_name(shape))
     if not written and not changed:
         raise strict
-    check_structured(value, schema)
-    return StructuredAnswer(value, (*written, *changed))
+    return StructuredAnswer(value, (*written, *changed), check_structured(value, schema))
 
 
 def _object_in(text: str) -> tuple[dict[str, Any], list[str]]:

@@ -387,17 +387,16 @@ def kept_reply(name: str, kept: str, schema: Schema | None) -> ModelReply:
         reply = decode_reply(kept)
     except ValueError as error:
         raise StoreError(f"a cached reply of {name} is damaged: {error}") from error
-    parsed, applied = reply.parsed, reply.applied
+    parsed, applied, checked = reply.parsed, reply.applied, None
     if schema is not None and parsed is not None:
         try:
             answer = check_answer(parsed, schema)
-            parsed, applied = answer.parsed, answer.noted(applied)
+            parsed, applied, checked = answer.parsed, answer.noted(applied), answer.checked
         except ValueError as error:
             said = f"a cached reply of {name} is outside the JSON schema: {error}; ask or export it again"
             raise ModelFault(said, kind="format", evidence=reply.text) from error
-    return ModelReply(
-        reply.text, parsed, reply.tool_calls, Usage(cached_calls=1, cost=0.0), {**applied, "cached": True}
-    )
+    usage = Usage(cached_calls=1, cost=0.0)
+    return ModelReply(reply.text, parsed, reply.tool_calls, usage, {**applied, "cached": True}, checked=checked)
 
 
 def _unpaid(error: Exception) -> Exception:

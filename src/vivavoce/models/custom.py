@@ -11,9 +11,10 @@ from pydantic import BaseModel
 
 from vivavoce.errors import ModelFault, RateLimited, UsageError, VivavoceError
 from vivavoce.messages import HumanMessage
-from vivavoce.models.answers import StructuredAnswer, read_answer
+from vivavoce.models.answers import read_answer
 from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.names import open_model
+from vivavoce.models.structured import StructuredAnswer
 from vivavoce.pacing.loops import call, wait_for
 from vivavoce.records.score import shorten
 from vivavoce.settings import settings
@@ -207,7 +208,7 @@ class CustomModel:
         text = self._text(answer)
         if request.schema is not None:
             read = self._read(text, request.schema)
-            return ModelReply(text, parsed=read.parsed, applied=read.noted(applied))
+            return ModelReply(text, parsed=read.parsed, applied=read.noted(applied), checked=read.checked)
         parsed = None if isinstance(answer, str) else cast("dict[str, Any]", json.loads(text))
         return ModelReply(text, parsed=parsed, applied=applied)
 

@@ -177,7 +177,7 @@ class ModelReply:
     `applied` is what was actually sent: `mode` (`text`, `tools` or `json_schema`), whether it was `repaired`, and every
     setting, with None for one that the model does not take. Where the answer was not clean JSON, it has in `read` what
     was cut off or spelled otherwise; `text` is the answer as it came. `raw` is the request and the answer as they were,
-    no keys.
+    no keys. `checked` is `parsed` as an instance of the class that was asked for; a model of your own need not set it.
     """
 
     text: str
@@ -186,6 +186,7 @@ class ModelReply:
     usage: Usage | None = None
     applied: Mapping[str, Any] = field(default_factory=dict[str, Any])
     raw: Mapping[str, Any] | None = None
+    checked: BaseModel | None = field(default=None, compare=False, repr=False)
 
 
 class Model(Protocol):

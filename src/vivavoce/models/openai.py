@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -148,12 +148,12 @@ class OpenAIModel:
         untold = None if mode in IN_MESSAGES else schema
         ignored = False
         while True:
-            text, parsed = json_answer(completion, mode, body), None
+            text, answer = json_answer(completion, mode, body), None
             if text is None:
                 break
             try:
                 answer = read_answer(text, schema)
-                parsed, applied = answer.parsed, answer.noted({**applied, "repaired": repaired})
+                applied = answer.noted({**applied, "repaired": repaired})
                 if untold is not None and self._mode_chosen is None:
                     self._learn(mode, repaired, ignored)
                 break
@@ -167,11 +167,12 @@ class OpenAIModel:
         message = completion.message
         return ModelReply(
             text=message.text if text is None else text,
-            parsed=parsed,
+            parsed=answer and answer.parsed,
             tool_calls=(message.tool_calls or ()) if text is None else (),
             usage=total(used),
             applied=applied,
             raw={"request": body, "response": completion.payload},
+            checked=answer and answer.checked,
         )
 
     def _learn(self, mode: Mode, repaired: bool, ignored: bool) -> None:
@@ -198,19 +199,17 @@ class OpenAIModel:
         """The way to ask for JSON: the one that was chosen, or else the strongest that the endpoint may know."""
         return self._mode_chosen or CAPABILITIES.mode(self.identity)
 
-    async def _ask(self, body: Mapping[str, Any], used: list[Usage]) -> Completion:
+    def _ask(self, body: Mapping[str, Any], used: list[Usage]) -> Coroutine[Any, Any, Completion]:
         """Ask, and note what the answer used."""
         rate = self._rate
-        once = partial(self._paid, body) if rate is None else partial(self._rated, body, rate)
-        completion = await retrying(once, tries=self._tries, limiter=self.limiter, breaker=self._breaker)
-        used.append(self._priced(completion.usage))
-        return completion
+        once = partial(self._paid, body, used) if rate is None else partial(self._rated, body, used, rate)
+        return retrying(once, tries=self._tries, limiter=self.limiter, breaker=self._breaker)
 
-    async def _rated(self, body: Mapping[str, Any], rate: RateLimit) -> Completion:
+    async def _rated(self, body: Mapping[str, Any], used: list[Usage], rate: RateLimit) -> Completion:
         estimate = _size(body) / 4 + (most_output(body) or 0)
         await rate.acquire(estimate)
         try:
-            completion = await self._paid(body)
+            completion = await self._paid(body, used)
         except Fault as fault:
             if fault.kind in NOT_CHARGED:
                 rate.settle(estimate, 0)
@@ -219,12 +218,14 @@ class OpenAIModel:
             rate.settle(estimate, usage.input_tokens + usage.output_tokens)
         return completion
 
-    async def _paid(self, body: Mapping[str, Any]) -> Completion:
-        reservation = await self._budget.admit(self._bound(body))
-        cost = None
+    async def _paid(self, body: Mapping[str, Any], used: list[Usage]) -> Completion:
+        budget, cost = self._budget, None
+        reservation = await budget.admit(self._bound(body)) if budget.limits_cost else budget.reserve(0.0)
         try:
             completion = await self._endpoint.complete(body)
-            cost = self._priced(completion.usage).cost
+            usage = self._priced(completion.usage)
+            used.append(usage)
+            cost = usage.cost
             return completion
         except Fault as fault:
             if fault.kind in NOT_CHARGED:
@@ -234,11 +235,11 @@ class OpenAIModel:
                 cost = paid.cost
             raise self._advised(fault) from fault.__cause__
         finally:
-            self._budget.settle(reservation, cost)
+            budget.settle(reservation, cost)
 
     def _bound(self, body: Mapping[str, Any]) -> float:
         """Return what a request may cost at most, in US dollars: no token is shorter than three bytes on average."""
-        if self._price is None or not self._budget.limits_cost:
+        if self._price is None:
             return 0.0
         output = most_output(body) or EXPECTED_OUTPUT
         return self._price.cost(Usage(input_tokens=-(-_size(body) // 3), output_tokens=output))

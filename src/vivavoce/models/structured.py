@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
 
@@ -82,7 +83,26 @@ def _strict(part: object) -> object:
     return kept
 
 
-def read_structured(text: str, schema: Schema) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class StructuredAnswer:
+    """An answer that matches its schema; `read` is what had to be read otherwise than it was written, if anything.
+
+    `checked` is the answer as an instance of the class that was asked for, None where the schema is no class.
+    """
+
+    parsed: dict[str, Any]
+    read: tuple[str, ...] = ()
+    checked: BaseModel | None = field(default=None, compare=False)
+
+    def noted(self, applied: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the record of how a request was put, with how its answer was read where that was not strictly."""
+        if not self.read:
+            return dict(applied)
+        before = [applied["read"]] if "read" in applied else []
+        return {**applied, "read": ", ".join([*before, *self.read])}
+
+
+def read_structured(text: str, schema: Schema) -> StructuredAnswer:
     """Read the JSON object in a reply; half a surrogate pair, which is not text, becomes a replacement character.
 
     Raises:
@@ -100,23 +120,28 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
         raise ValueError(f"not JSON: {error.__cause__ or error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, got a {type(value).__name__}")
-    parsed = cast("dict[str, Any]", value)
-    _check(parsed, text, schema)
-    return parsed
+    parsed: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]  # a cast is a call
+    return StructuredAnswer(parsed, (), _check(parsed, text, schema))
 
 
-def check_structured(parsed: Mapping[str, Any], schema: Schema) -> None:
-    """Check that a JSON object matches a schema.
+def check_structured(parsed: Mapping[str, Any], schema: Schema) -> BaseModel | None:
+    """Check that a JSON object matches a schema, and return it as an instance where the schema is a class.
 
     Raises:
         ValueError: it does not; the text says where and which rule.
     """
-    _check(parsed, to_json(parsed, inf_nan_mode="constants"), schema)
+    return _check(parsed, to_json(parsed, inf_nan_mode="constants"), schema)
 
 
-def _check(parsed: Mapping[str, Any], text: str | bytes, schema: Schema) -> None:
-    if problem := _class_mismatch(text, schema) if isinstance(schema, type) else mismatch(parsed, schema):
-        raise ValueError(problem)
+def _check(parsed: Mapping[str, Any], text: str | bytes, schema: Schema) -> BaseModel | None:
+    if not isinstance(schema, type):
+        if problem := mismatch(parsed, schema):
+            raise ValueError(problem)
+        return None
+    try:
+        return schema.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise ValueError(_mismatch(error)) from None
 
 
 def whole_text(value: object) -> str:
@@ -125,15 +150,11 @@ def whole_text(value: object) -> str:
     return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _class_mismatch(text: str | bytes, shape: type[BaseModel]) -> str | None:
-    try:
-        shape.model_validate_json(text, strict=True)
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        problems = [_problem(one["loc"], one["msg"], one["input"]) for one in errors[:_MAX_PROBLEMS]]
-        left = [f"and {len(errors) - _MAX_PROBLEMS} more"] if len(errors) > _MAX_PROBLEMS else []
-        return "; ".join([*problems, *left])
-    return None
+def _mismatch(error: ValidationError) -> str:
+    errors = error.errors(include_url=False)
+    problems = [_problem(one["loc"], one["msg"], one["input"]) for one in errors[:_MAX_PROBLEMS]]
+    left = [f"and {len(errors) - _MAX_PROBLEMS} more"] if len(errors) > _MAX_PROBLEMS else []
+    return "; ".join([*problems, *left])
 
 
 def _problem(place: tuple[int | str, ...], rule: str, value: object) -> str:

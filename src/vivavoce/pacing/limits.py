@@ -12,12 +12,12 @@ import os
 import random
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, TypeVar
 
 from vivavoce.errors import BudgetExhausted, Fault, RateLimited, UsageError
 
@@ -273,9 +273,8 @@ class Limiter:
             if self._waiting:
                 self._admit()
 
-    async def __aenter__(self) -> Self:
-        await self.acquire()
-        return self
+    def __aenter__(self) -> Coroutine[Any, Any, None]:
+        return self.acquire()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -540,7 +539,8 @@ class Budget:
         if aside is not None and aside.remaining:
             aside.remaining -= 1
             self._aside -= 1
-        self._check_calls(1)
+        if self._max_calls is not None:
+            self._check_calls(1)
         if self._max_cost is not None:
             self._check_cost(cost_estimate, self._max_cost)
         reservation = Reservation(cost_estimate)

@@ -64,10 +64,9 @@ class AskedFor(JudgedMetric):
         details = _details(metric_input)
         return _reply(details), {DETAILS: details}
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: AskedReply, question: Question) -> Verdict:
         """Return whether the assistant asked for all of them, and for which."""
-        asked = question.parsed(answer, AskedReply).asked
-        return _verdict({detail: detail in asked for detail in _details(question.metric_input)})
+        return _verdict({detail: detail in reply.asked for detail in _details(question.metric_input)})
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: a detail was asked for if it was in one of them."""

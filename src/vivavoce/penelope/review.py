@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Unpack, cast
+from typing import ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -253,9 +253,8 @@ class TesterReview(JudgedMetric):
         own = {"left": _tester_left(metric_input, piece), "has_policy": bool(metric_input.policy) or rules}
         return self.reply, {**self.variables(metric_input), **own}
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: ReviewReply, question: Question) -> Verdict:
         """Return whether no fault that counts was decisive."""
-        reply = ReviewReply.model_validate(answer, strict=True)
         metric_input = question.metric_input
         about_user = _looking_in(question, _of_its_own_accord(metric_input))
         tester_left = _tester_left(metric_input, question.piece)

@@ -106,9 +106,8 @@ class SimpleGoalEvaluator(GoalQuestion):
     reply = SimpleGoalEval
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS)
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: SimpleGoalEval, question: Question) -> Verdict:
         """Return yes or no, from the criteria."""
-        reply = SimpleGoalEval.model_validate(answer, strict=True)
         counted = len(split_turns(question.metric_input.messages)[1])
         all_met = all(criterion.met for criterion in reply.criteria_evaluations)
         differs = {

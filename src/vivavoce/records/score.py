@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast, overload
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import from_json
 
 from vivavoce.comparing.thresholds import mean, reaches
 from vivavoce.errors import Blame, Fault, UsageError
@@ -133,10 +134,34 @@ class Usage(BaseModel):
         return Usage(**counts, cost=None if self.cost is None else self.cost * factor)
 
 
+_COUNTS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "calls", "cached_calls")
+
+
 def total(used: Iterable[Usage | None]) -> Usage | None:
     """Add up what is known of calls, None where nothing is."""
-    known = [one for one in used if one is not None]
-    return sum(known[1:], known[0]) if known else None
+    spent: Usage | None = None
+    for one in used:
+        if one is not None:
+            spent = one if spent is None else spent + one
+    return spent
+
+
+def total_of_texts(texts: Iterable[str]) -> Usage:
+    """Add up usage that is stored as JSON text; nothing of it is made a record but the sum."""
+    counts = dict.fromkeys(_COUNTS, 0)
+    costs: list[float | None] = []
+    unused: float | None = None
+    for text in texts:
+        part = from_json(text)
+        for name in _COUNTS:
+            counts[name] += part.get(name, 0)
+        if part.get("calls"):
+            costs.append(part.get("cost"))
+        else:
+            unused = part.get("cost")
+    known = [cost for cost in costs if cost is not None]
+    cost = unused if not costs else sum(known) if len(known) == len(costs) else None
+    return Usage(**counts, cost=cost)
 
 
 def usage_of(error: BaseException) -> Usage | None:

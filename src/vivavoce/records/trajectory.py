@@ -375,8 +375,10 @@ def assistant_texts(messages: Sequence[AnyMessage]) -> list[str]:
 
 def last_turn_of(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """Return the messages from the last one of the user on; all of them where the user says nothing."""
-    places = (place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user")
-    return messages[next(places, 0) :]
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place].role == "user":
+            return messages[place:]
+    return messages
 
 
 def answer_of_turn(messages: Sequence[AnyMessage]) -> str:

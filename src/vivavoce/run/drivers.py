@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -58,8 +58,7 @@ def driver_on(driver: Scripted | Tester, channel: TargetChannel, held: Held | No
 def replay(sample: Sample) -> Trajectory:
     """Return the recorded conversation of a sample, split into turns."""
     opening, turns = split_turns(sample.messages or [])
-    recorded = [_recorded(index, messages) for index, messages in enumerate(turns)]
-    return unchecked(Trajectory, {"opening": opening, "turns": recorded})
+    return unchecked(Trajectory, {"opening": opening, "turns": _recorded(turns)})
 
 
 def held_of(held: Held, sample: Sample, target: Target) -> Trajectory | None:
@@ -77,14 +76,12 @@ def held_of(held: Held, sample: Sample, target: Target) -> Trajectory | None:
     if not gets_conversation(target):
         raise SuiteFault(lacks_history(target.name), kind="history")
     opening, (first, *others) = split_turns(sample.history)
-    return unchecked(
-        Trajectory, {"turns": [_recorded(index, turn) for index, turn in enumerate([[*opening, *first], *others])]}
-    )
+    return unchecked(Trajectory, {"turns": _recorded([[*opening, *first], *others])})
 
 
-def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
-    """Return a turn without validating its messages a second time."""
-    return unchecked(Turn, {"index": index, "messages": messages})
+def _recorded(turns: Sequence[list[AnyMessage]]) -> list[Turn]:
+    """Return turns without validating their messages a second time."""
+    return [unchecked(Turn, {"index": index, "messages": messages}) for index, messages in enumerate(turns)]
 
 
 @dataclass(frozen=True, slots=True)

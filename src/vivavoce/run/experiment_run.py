@@ -281,7 +281,7 @@ class ExperimentRun(Execution):
             led = attempt.trajectory.test is not None
             sample = task.sample.held(attempt.trajectory.messages) if led else task.sample
             try:
-                with nullcontext() if self._batches is None else self._batches.questions.conversation():
+                with _UNBATCHED if self._batches is None else self._batches.questions.conversation():
                     outcome = grades.ungraded(attempt) if cancelled else await grades.grade(attempt, sample)
             except Deferred:
                 self._deferred += 1
@@ -424,6 +424,9 @@ class ExperimentRun(Execution):
         shown = corrected(summary, self.store, run, grading)
         notes = () if self._batches is None else self._batches.notes
         return RunResult(run, grading, shown, self.store.place, stopped_by, notes)
+
+
+_UNBATCHED = nullcontext()
 
 
 def _rests_on_replies(error: ErrorRow) -> bool:

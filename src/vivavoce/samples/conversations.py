@@ -191,10 +191,10 @@ def _fields(row: GivenRow) -> Mapping[str, Any]:
         return {"id": row.conversation_id, "messages": row.messages}
     if isinstance(row, MultiTurnSample | SingleTurnSample):
         return row.to_dict()
-    if (theirs := _of_ragas(row)) is not None:
-        return theirs.model_dump(exclude_none=True)
     if isinstance(row, Mapping):
         return row if _is_ours(row) else conversation_of(row) or row
+    if (theirs := _of_ragas(row)) is not None:
+        return theirs.model_dump(exclude_none=True)
     found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
     if found is not None:
         return found

@@ -102,7 +102,8 @@ class Sample(BaseModel):
             raise ValueError("'messages' is empty: nothing was recorded")
         if isinstance(self.input, list) and not self.input:
             raise ValueError("'input' is an empty list: there is nothing to ask")
-        self._check_history()
+        if self.history is not None:
+            self._check_history(self.history)
         if self.messages is None:
             self._check_said()
         self._check_lengths()
@@ -111,17 +112,15 @@ class Sample(BaseModel):
             raise ValueError(f"secrets name the user '{min(unknown)}', but no session has this user")
         return self
 
-    def _check_history(self) -> None:
-        if self.history is None:
-            return
-        roles = [message.role for message in self.history]
+    def _check_history(self, history: Sequence[AnyMessage]) -> None:
+        roles = [message.role for message in history]
         if "user" not in roles:
             raise ValueError("'history' has no user message; remove it, or add one")
         if roles[-1] == "user":
             raise ValueError("'history' ends with a user message; move it to 'input'")
         if "system" in roles:
             raise ValueError("'history' has a system message; write the system prompt in the suite, under 'target'")
-        if any(message.session is not None for message in (*self.history, *self.said)):
+        if any(message.session is not None for message in (*history, *self.said)):
             raise ValueError("a row has a 'history' or sessions, not both")
 
     def _check_said(self) -> None:
@@ -132,7 +131,10 @@ class Sample(BaseModel):
                 raise ValueError(f"{name} is empty{rule}")
 
     def _check_lengths(self) -> None:
-        calls, asked = self.reference_tool_calls, self.turn_count - self.history_turns
+        calls = self.reference_tool_calls
+        if calls is None and not isinstance(self.expect, list) and not isinstance(self.ground_truth, list):
+            return
+        asked = self.turn_count - self.history_turns
         if calls is not None and self.calls_per_turn and len(calls) != asked:
             raise ValueError(
                 f"{self._asked} and reference_tool_calls has {len(calls)} lists of calls; "
@@ -184,7 +186,7 @@ class Sample(BaseModel):
     @cached_property
     def history_turns(self) -> int:
         """How many of the first turns are the history, which the target under test did not answer."""
-        return sum(message.role == "user" for message in self.history or ())
+        return sum([message.role == "user" for message in self.history]) if self.history else 0
 
     @cached_property
     def _recorded_turns(self) -> list[list[AnyMessage]]:
@@ -205,6 +207,17 @@ class Sample(BaseModel):
     def users(self) -> list[str]:
         """The names of the users, in the order in which they first come."""
         return list(dict.fromkeys(mark.user for mark in self.marks if mark.user is not None))
+
+    @cached_property
+    def readings(self) -> dict[str, tuple[object, object]]:
+        """What was read of a field, by its name, with the value that it was read of; no part of the record."""
+        return {}
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return the fields; whatever was computed of them is computed again elsewhere."""
+        state = super().__getstate__()
+        fields = {name: value for name, value in vars(self).items() if name in type(self).model_fields}
+        return {**state, "__dict__": fields}
 
     @property
     def per_turn(self) -> bool:
@@ -258,7 +271,7 @@ class Sample(BaseModel):
     @property
     def whole(self) -> Sample:
         """The sample as a grader of the whole conversation sees it: the wanted tool calls of all turns in one list."""
-        if not self.calls_per_turn:
+        if not self.reference_tool_calls or not self.calls_per_turn:
             return self
         return self.model_copy(update={"reference_tool_calls": self.expected_calls})
 

@@ -245,7 +245,8 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     """
     problems, assertions = list(suite.problems), Assertions(tools=known_tools(suite))
     sampler = _collect(problems, lambda: _sampler(suite, plan))
-    seen = None if sampler is None else sampler.add
+    samples: list[Sample] = []
+    seen = sampler.add if sampler is not None else samples.append if plan.is_small else None
     found = usable = None
     if ("dataset",) not in suite.wrong:
         try:
@@ -277,7 +278,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
         sampler.check_gate(scoring.gate)
         plan = replace(plan, draw=sampler.draw(plan.dataset))
         notes = notes if plan.draw is not None else (*notes, sampler.note)
-    return Prepared(replace(complete, notes=notes), scoring, found, asked, plan)
+    return Prepared(replace(complete, notes=notes), scoring, found, asked, replace(plan, ready_samples=samples))
 
 
 def _with_recording(function: str, otherwise: T, suite: Suite, *arguments: Any) -> T:

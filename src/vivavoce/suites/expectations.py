@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, Judged, Passes, procedures
 from vivavoce.grading.call_mistakes import mistakes_in
 from vivavoce.grading.expect import ExpectMetric
-from vivavoce.grading.expected import Expected, read_expect
+from vivavoce.grading.expected import Expected, written_in
 from vivavoce.grading.graders import reads_no_rules, truth_problem
 from vivavoce.metrics.evaluation import Named
 from vivavoce.metrics.exact.rule import RuleMetric
@@ -59,12 +59,18 @@ class Assertions:
             UsageError: one is unknown, malformed, or cannot fail or hold, or is about a tool that nobody has.
         """
         if sample.expect is not None:
-            every = read_expect(sample.expect)
-            self.asked.update(procedures(part for one in every for part in one.asked))
+            every = written_in(sample)
+            asking = [one for one in every if one.asked]
+            if asking:
+                self.asked.update(procedures(part for one in asking for part in one.asked))
             for schema in (schema for expected in every for schema in expected.schemas):
                 self.formats.update(unchecked_formats(schema))
                 self.ignored_keywords.update(ignored_keywords(schema))
-            mistakes = [*self._unknown_tools(every), *self._wrong_calls(sample, every), *_missing_inputs(sample, every)]
+            mistakes = [
+                *self._unknown_tools(every),
+                *self._wrong_calls(sample, asking),
+                *_missing_inputs(sample, asking),
+            ]
             if mistakes:
                 raise UsageError(*mistakes)
 
@@ -75,9 +81,9 @@ class Assertions:
             for name in (*(name for name in one.tools if name not in self.tools), *ruled):
                 yield f"{place}: the target has no tool '{name}'{did_you_mean(name, self.tools)}"
 
-    def _wrong_calls(self, sample: Sample, every: Sequence[Expected]) -> Iterator[str]:
+    def _wrong_calls(self, sample: Sample, asking: Sequence[Expected]) -> Iterator[str]:
         """Yield what is wrong with the options by which metrics in assertions compare the calls of a row."""
-        for expected in every:
+        for expected in asking:
             place = EXPECT if expected.turn is None else f"{EXPECT}.{expected.turn}"
             for options in (options for part in expected.asked for options in part.compared_calls):
                 for mistake in mistakes_in(options, lambda: [sample], self.tools):
@@ -90,9 +96,9 @@ class Assertions:
             yield from (name for _, name in metric.rule.unknown_calls(self.tools))
 
 
-def _missing_inputs(sample: Sample, every: Sequence[Expected]) -> Iterator[str]:
+def _missing_inputs(sample: Sample, asking: Sequence[Expected]) -> Iterator[str]:
     """Yield what metrics in assertions need of a row and do not have, which only a run would find."""
-    for expected in every:
+    for expected in asking:
         place, known = EXPECT, sample.whole
         if expected.turn is not None:
             place, known = f"{EXPECT}.{expected.turn}", sample.turns[sample.history_turns + expected.turn]
@@ -113,9 +119,7 @@ def asks_judge(asked: Mapping[str, Asked]) -> bool:
 
 def questions(sample: Sample) -> int:
     """Return how many of the assertions of a row, which have been checked, ask a judge."""
-    if sample.expect is None:
-        return 0
-    return sum(part.asks for one in read_expect(sample.expect) for part in one.asked)
+    return sum(part.asks for one in written_in(sample) for part in one.asked)
 
 
 def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) -> Suite:

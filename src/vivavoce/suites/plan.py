@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 IN_ONE_RUN = "only a run of a suite, or viva judge, asks its judges in batches"
 """What is wrong with batches for anything else."""
+
+
+MAX_KEPT_BYTES = 16_000_000
+"""Bytes of a file whose samples are kept between the check and the run; a larger one is read twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class Plan:
     """The samples and trials of a run of a suite; `until` may end them before `trials` of each sample are made.
 
     Of recorded conversations `sample` are to be drawn, by `sample_by` and `weight_by`; `draw` says which, once it is
-    known.
+    known. `ready_samples` are the samples with the tags as the check has read them, for whoever reads them next.
     """
 
     source: Path | list[dict[str, Any]]
@@ -104,6 +108,13 @@ class Plan:
     sample_by: Sequence[str] = ()
     weight_by: str | None = None
     draw: Draw | None = None
+    ready_samples: list[Sample] = field(default_factory=list[Sample], compare=False, repr=False)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the samples may be kept between the check and the run."""
+        source = self.source
+        return isinstance(source, Path) and source.is_file() and source.stat().st_size <= MAX_KEPT_BYTES
 
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
@@ -131,6 +142,10 @@ class Plan:
         return self._read(tags=tags)
 
     def _read(self, tags: Sequence[str] | None = None, places: Container[int] | None = None) -> Iterator[Sample]:
+        if self.ready_samples and places is None and tags == self.tags:
+            samples = self.ready_samples[::-1]
+            self.ready_samples.clear()
+            return with_policy(_let_go(samples), self.policy)
         read = read_samples(
             self.source, fields=self.fields, base=self.base, tags=tags, format=self.format, places=places
         )
@@ -170,6 +185,12 @@ class Plan:
         if not number:
             raise UsageError(f"none of the chosen samples of {where} has the tags {', '.join(self.tags or ())}")
         return number
+
+
+def _let_go(samples: list[Sample]) -> Iterator[Sample]:
+    """Yield samples from the last to the first, without keeping any that was yielded."""
+    while samples:
+        yield samples.pop()
 
 
 def plan_of(suite: Suite, options: RunOptions) -> Plan:

@@ -9,13 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from vivavoce.errors import Fault, TargetFault, UsageError
-from vivavoce.messages import AIMessage, Message, read_message
+from vivavoce.messages import AIMessage, Message, plain_texts, read_message
 from vivavoce.records.score import Usage, charge, reported_usage
 from vivavoce.wire.http import NO_HEADERS, Answer, Client, Limits, checked_url
 
@@ -112,10 +112,10 @@ class WireMessages(list[dict[str, Any]]):
 
 def wire_messages(messages: Sequence[Message]) -> WireMessages:
     """Return messages as an endpoint accepts them."""
-    return WireMessages(
-        {"role": message.role, "content": text} if (text := message.plain) is not None else message.to_wire()
-        for message in messages
-    )
+    wire = WireMessages()
+    for message, text in zip(messages, plain_texts(messages), strict=True):
+        wire.append(message.to_wire() if text is None else {"role": message.role, "content": text})
+    return wire
 
 
 class WireJson(dict[str, Any]):
@@ -177,7 +177,7 @@ def read_completion(answer: Answer) -> Completion:
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise _malformed(answer, "has no choices[0].message", usage) from error
     try:
-        message = cast("AIMessage", read_message({"content": None, **said, "role": "assistant"}))
+        message: Any = read_message({"content": None, **said, "role": "assistant"})
     except (ValueError, AttributeError) as error:
         raise _malformed(answer, f"has a malformed message: {error}", usage) from error
     return Completion(message, usage, choice.get("finish_reason"), payload)
@@ -203,4 +203,5 @@ def read_usage(reported: object) -> Usage | None:
 
 
 def _detail(details: object, name: str) -> object:
-    return cast("dict[str, object]", details).get(name) if isinstance(details, dict) else None
+    known: Any = details
+    return known.get(name) if isinstance(details, dict) else None

@@ -246,6 +246,7 @@ def _place(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
+@lru_cache(maxsize=64)
 def _charset(content_type: str | None) -> str:
     named = _CHARSET.search(content_type or "")
     return named[1] if named else "utf-8"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -410,9 +409,9 @@ def test_an_answer_is_read_once(
     read: list[object] = []
 
     class Counted(GoalAchievementJudge):
-        def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
-            read.append(answer)
-            return super().read(answer, question)
+        def read(self, reply: GoalReply, question: Question) -> Verdict:
+            read.append(reply)
+            return super().read(reply, question)
 
     assert Counted(ScriptedModel(replies)).evaluate(CONVERSATION, goal=GOAL).state == "scored"
     assert len(read) == reads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from pydantic import Field
 
@@ -77,9 +77,8 @@ class AgentGoalAccuracy(JudgedMetric):
         missing = self.reference and not metric_input.reference
         return "needs a reference, and none is given" if missing else None
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: AccuracyReply, question: Question) -> Verdict:
         """Return whether every outcome was reached."""
-        reply = AccuracyReply.model_validate(answer, strict=True)
         outcomes = [
             question.finding(
                 "outcome",

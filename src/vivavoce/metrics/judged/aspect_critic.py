@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Unpack
+from dataclasses import dataclass, replace
+from typing import ClassVar, Unpack
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Direction, MetricConfig
@@ -86,26 +86,20 @@ class AspectCritic(RatingMetric):
         votes = yield from super().answers(reading, voting_questions, judge)
         return [_together(votes[i : i + self.strictness]) for i in range(0, len(votes), self.strictness)]
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
-        """Return the verdict, or that of the majority."""
-        if self.strictness == 1:
-            return super().read(answer, question)
-        if "votes" not in answer:
-            raise ValueError(f"{self.strictness} votes are needed, got one")
-        votes = [super(AspectCritic, self).read(vote, question) for vote in answer["votes"]]
-        verdict = sum(bool(vote.score) for vote in votes) * 2 > len(votes)
-        agreeing = [vote for vote in votes if vote.score == verdict]
-        cast = [{"verdict": vote.score, "reasoning": vote.reasoning, "confidence": vote.confidence} for vote in votes]
-        extra = {"votes": cast, "agreement": len(agreeing) / len(votes)}
-        return replace(merged(verdict, agreeing), extra=extra, turns=question.piece.judged)
-
-    def vote(self, answer: Answer) -> Verdict:
-        """Return what one vote comes to.
+    def verdict(self, answer: Answer) -> Verdict:
+        """Return the verdict, or that of the majority.
 
         Raises:
             ModelFault: it is outside the shape that was asked for.
         """
-        return self.read_with(answer, super().read)
+        if not isinstance(answer, _Votes):
+            return super().verdict(answer)
+        votes = [super(AspectCritic, self).verdict(vote) for vote in answer.votes]
+        verdict = sum(bool(vote.score) for vote in votes) * 2 > len(votes)
+        agreeing = [vote for vote in votes if vote.score == verdict]
+        cast = [{"verdict": vote.score, "reasoning": vote.reasoning, "confidence": vote.confidence} for vote in votes]
+        extra = {"votes": cast, "agreement": len(agreeing) / len(votes)}
+        return replace(merged(verdict, agreeing), extra=extra, turns=answer.question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict of the worst piece, with the votes on each."""
@@ -117,6 +111,13 @@ class AspectCritic(RatingMetric):
         return replace(whole, extra={"votes": votes, "agreement": agreement})
 
 
+@dataclass(slots=True)
+class _Votes(Answer):
+    """Several answers to one question."""
+
+    votes: Sequence[Answer] = ()
+
+
 def _together(votes: Sequence[Answer]) -> Answer:
     """Return the votes on a question as one answer; one without a verdict makes the whole one without."""
     usage = total(vote.usage for vote in votes)
@@ -125,5 +126,4 @@ def _together(votes: Sequence[Answer]) -> Answer:
     if silent is not None:
         return Answer(votes[0].question, replace(silent, usage=usage))
     text = "\n".join(reply.text for reply in replies)
-    parsed = {"votes": [reply.parsed for reply in replies]}
-    return Answer(votes[0].question, ModelReply(text, parsed, usage=usage, applied=replies[0].applied))
+    return _Votes(votes[0].question, ModelReply(text, usage=usage, applied=replies[0].applied), votes=votes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from pydantic import BaseModel, Field, create_model
 
@@ -103,9 +103,8 @@ class ContractMetric(JudgedMetric):
             return super().unasked(metric_input)
         return score_of_silence(self, metric_input, not metric_input.must)
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: ContractReply, question: Question) -> Verdict:
         """Return whether all rules are kept."""
-        reply = question.parsed(answer, ContractReply)
         rules = rules_of(question.metric_input)
         check_rules(reply.rules, len(rules))
         findings = list(rule_findings(question, rules, reply.rules))

@@ -107,9 +107,8 @@ class FaithfulnessMetric(JudgedMetric):
         numbers = tuple(to_number(turn) for turn in turns)
         return (faithfulness_reply(numbers), {"turns": numbers}) if numbers else None
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: FaithfulnessReply, question: Question) -> Verdict:
         """Return the mean over the turns."""
-        reply = question.parsed(answer, FaithfulnessReply)
         claims = [
             question.finding(
                 "claim", claim.claim, claim.support, STATES[claim.support], claim.evidence, to_index(claim.turn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Unpack
+from typing import ClassVar, Literal, Unpack
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -13,12 +13,11 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Claim, EvidenceRule, Place, repair_request
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.metric import score_of_silence
-from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Shape, Verdict, merged
+from vivavoce.metrics.question import Answer, Piece, Question, Shape, Verdict, merged
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.transcript import Transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
+from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
-from vivavoce.models.model import Model
 from vivavoce.records.score import FAILED_STEP, Finding, Score, shorten
 
 Whose = Literal["user", "assistant", "tool", "environment"]
@@ -115,29 +114,24 @@ class FirstFailureMetric(JudgedMetric):
             return super().unasked(metric_input)
         return score_of_silence(self, metric_input, False)
 
-    def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
-        """Yield the questions, each once more where a step that its answer names is not in the conversation."""
-        del reading
-        return (yield Ask(judge, questions, self.again))
-
     def again(self, answer: Answer) -> Question | None:
         """Return the request for a better answer where a step that it names is not in the conversation."""
         question = answer.question
         try:
-            reply = question.parsed(answer.reply.parsed or {}, FirstFailureReply)
+            reply = question.reply_of(answer.reply)
         except ValueError:  # whoever reads the answer next reports it
             return None
+        assert isinstance(reply, FirstFailureReply)
         steps = [step for step in (reply.root, reply.no_return) if step is not None and _place(question, step) is None]
         claims = [Claim(step.what, question.checker.checked([step.evidence]), "if_quoted") for step in steps]
         return question.repaired(answer.reply, repair_request(claims, question.checker)) if claims else None
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: FirstFailureReply, question: Question) -> Verdict:
         """Return the steps that were found.
 
         Raises:
             ModelFault: the root is not in the conversation.
         """
-        reply = question.parsed(answer, FirstFailureReply)
         verdict = Verdict(True, reply.reasoning, reply.confidence, turns=question.piece.judged)
         if reply.root is None or reply.no_return is None:
             return verdict

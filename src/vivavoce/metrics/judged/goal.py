@@ -148,14 +148,14 @@ class GoalAchievementJudge(JudgedMetric):
         visible = tools_visible(metric_input, written)
         judged = answered(written, piece)
         shows_some = visible or (metric_input.calls is not None and written.shown.tools)
-        acts = [act for act in ledger(metric_input.messages) if act.turn in judged] if shows_some else list[Act]()
-        changed = tuple(act.reference for act in acts if not act.failed)
+        acts = [act for act in ledger(metric_input.messages) if act.turn in judged] if shows_some else []
+        changed = tuple([act.reference for act in acts if not act.failed]) if acts else ()
         levels = self._asked_levels
         rules = _rules(metric_input)
         listing = self.first_decides(metric_input)
         asked = Asked(changed, len(rules), listing, tuple(self.categories), bool(levels), visible)
         own = {
-            "acts": [Wording(line) for line in lines(acts)],
+            "acts": list(map(Wording, lines(acts))) if acts else [],
             "visible": visible,
             "changes": Wording(", ".join(changed)) if changed else None,
             "rules": rules_task(rules, visible),
@@ -196,9 +196,8 @@ class GoalAchievementJudge(JudgedMetric):
         known = {"reason": reason, "findings": goal.findings, "confidence": goal.confidence}
         return result.model_copy(update=known)
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: GoalReply, question: Question) -> Verdict:
         """Return the level that the outcomes come to."""
-        reply = question.parsed(answer, GoalReply)
         turns = question.piece.judged
         if reply.is_older_form:
             evidence = question.checker.checked(reply.evidence or ())
@@ -216,12 +215,12 @@ class GoalAchievementJudge(JudgedMetric):
         false = _false_statements(breaches, question, acts)
         missing = _missing_changes(question.metric_input, reply.criteria)
         findings = [
-            *(_outcome(made, question, outcome, reply.asked, false, missing) for outcome in reply.criteria),
+            *[_outcome(made, question, outcome, reply.asked, false, missing) for outcome in reply.criteria],
             *rule_findings(question, _rules(question.metric_input), reply.rules),
             *_changes(acts, question, reply.changes),
             *breaches,
         ]
-        judge_level = {"judge_level": reply.achievement_level} if self._asked_levels else {}
+        judge_level = {"judge_level": reply.achievement_level} if reply.asked.level else {}
         return self._levelled(reply.reasoning, reply.confidence, findings, judge_level, turns)
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
@@ -261,13 +260,10 @@ class GoalAchievementJudge(JudgedMetric):
         return [Claim("the goal", verdict.evidence, "act")] if passing and verdict.evidence else []
 
     def conclude(self, verdict: Verdict, checker: Checker) -> Verdict:
-        """Return the verdict; a goal that is reached without evidence, in the older form, is named in `extra`.
-
-        Raises:
-            ModelFault: it depends on a claim without evidence that counts.
-        """
+        """Return the verdict; a goal that is reached without evidence, in the older form, is named in `extra`."""
+        del checker
         older = not verdict.findings and not verdict.evidence and verdict.score in self.passing_categories
-        return super().conclude(with_unsupported(verdict, ["the goal"]) if older else verdict, checker)
+        return with_unsupported(verdict, ["the goal"]) if older else verdict
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
         """Say whether the goal would be reached with other findings."""
@@ -298,7 +294,9 @@ class GoalAchievementJudge(JudgedMetric):
         passing = sorted(map(self.categories.index, self.passing_categories))
         lowest = passing[0]
         if met == 1 and not spoilt:
-            highest = lowest if judged is None else self.categories.index(judged)
+            if judged is None:
+                return self.categories[lowest]
+            highest = self.categories.index(judged)
             return self.categories[max((i for i in passing if i <= highest), default=lowest)]
         if met == 0:
             return self.categories[0]
@@ -313,11 +311,17 @@ class GoalAchievementJudge(JudgedMetric):
 
     def _level_of(self, findings: Sequence[Finding], judged: str | None) -> str | None:
         """Return the level that findings come to, None where no outcome had an occasion and nothing is spoilt."""
-        outcomes = [one.state == "pass" for one in _of_kind(findings, CRITERION) if one.state != "skip"]
-        spoilt = any(one.state == "fail" for one in _of_kind(findings, PROHIBITION, CHANGE))
+        outcomes = met = 0
+        spoilt = False
+        for finding in findings:
+            if finding.kind == CRITERION and finding.state != "skip":
+                outcomes += 1
+                met += finding.state == "pass"
+            elif finding.kind in (PROHIBITION, CHANGE) and finding.state == "fail":
+                spoilt = True
         if not outcomes:
             return self.categories[0] if spoilt else None
-        return self.level(sum(outcomes) / len(outcomes), spoilt, judged)
+        return self.level(met / outcomes, spoilt, judged)
 
     @property
     def _asked_levels(self) -> Wording | None:
@@ -342,18 +346,20 @@ def _attack_of(metric_input: MultiTurnEvaluationInput) -> Test | Sample | None:
 
 def _rules(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
     """Return what is asked by numbers: the outcomes, where they are known, and the rules."""
+    if not (metric_input.outcomes or metric_input.must or metric_input.must_not):
+        return []
     return [*((outcome, CRITERION) for outcome in metric_input.outcomes), *rules_of(metric_input)]
 
 
-def _false_statements(breaches: Sequence[Finding], question: Question, acts: Mapping[str, Act]) -> FalseStatements:
-    """Return what a judge calls false in this answer, and called false in earlier ones."""
+def _false_statements(
+    breaches: Sequence[Finding], question: Question, acts: Mapping[str, Act]
+) -> FalseStatements | None:
+    """Return what a judge calls false in this answer, and called false in earlier ones; None for nothing."""
     earlier = question.metric_input.earlier
-    return FalseStatements(
-        _false_quotes(breaches) if breaches else (),
-        _false_quotes(earlier) if earlier else (),
-        list(acts.values()),
-        question.checker,
-    )
+    if not breaches and not earlier:
+        return None
+    false = FalseStatements(_false_quotes(breaches), _false_quotes(earlier), list(acts.values()), question.checker)
+    return false or None
 
 
 def _false_quotes(findings: Sequence[Finding]) -> list[Evidence]:
@@ -379,7 +385,7 @@ def _outcome(
     question: Question,
     criterion: Criterion,
     asked: Asked,
-    false: FalseStatements,
+    false: FalseStatements | None,
     missing: Sequence[str],
 ) -> Finding:
     """Return the finding about an outcome, with the objection to it, if any."""
@@ -395,23 +401,29 @@ def _outcome(
     elif criterion.met and criterion.kind == FACT:
         objection = _objection_to_fact(question.metric_input.goal or "", finding, asked, false, missing)
     is_shown = criterion.kind == CHANGE and asked.visible
-    quotes = spoken_words(finding)
-    if criterion.met and not objection and not is_shown and quotes and all(map(false.hold, quotes)):
+    if false is not None and criterion.met and not objection and not is_shown and _rests_on_false(finding, false):
         objection = "you call these words a false statement, and a false statement meets no outcome"
     return finding.model_copy(update={"data": {**finding.data, OBJECTION: objection}}) if objection else finding
 
 
+def _rests_on_false(finding: Finding, false: FalseStatements) -> bool:
+    """Say whether all words that an outcome quotes are called false."""
+    quotes = spoken_words(finding)
+    return bool(quotes) and all(map(false.hold, quotes))
+
+
 def _objection_to_fact(
-    goal: str, finding: Finding, asked: Asked, false: FalseStatements, missing: Sequence[str]
+    goal: str, finding: Finding, asked: Asked, false: FalseStatements | None, missing: Sequence[str]
 ) -> str:
     """Return why an outcome is a change and no fact, or why a call does not show it, empty where neither holds."""
-    is_only_change = any(is_about_act(change, finding.what) for change in missing) or not may_be_told(goal, goal)
-    if asked.visible and missing and is_only_change:
-        return "you called this a change before; a state that the goal names is a change, and only a call makes it"
-    is_shown = any(quote.verified and quote.kind == "call" for quote in finding.evidence)
-    if asked.visible and not is_shown and is_state_of_change(goal, finding.what):
-        return "the goal names this as a state that is reached, so it is a change, and only a call makes it"
-    if false and not spoken_words(finding) and any(quote.verified for quote in finding.evidence):
+    if asked.visible:
+        is_about_missing = any(is_about_act(change, finding.what) for change in missing)
+        if missing and (is_about_missing or not may_be_told(goal, goal)):
+            return "you called this a change before; a state that the goal names is a change, and only a call makes it"
+        is_shown = any(quote.verified and quote.kind == "call" for quote in finding.evidence)
+        if not is_shown and is_state_of_change(goal, finding.what):
+            return "the goal names this as a state that is reached, so it is a change, and only a call makes it"
+    if false is not None and not spoken_words(finding) and any(quote.verified for quote in finding.evidence):
         return "a call tells the user nothing; evidence of a fact is what the assistant says"
     return ""
 
@@ -430,12 +442,13 @@ def _doubts_of_words(outcomes: Sequence[Finding], question: Question) -> Iterato
 
     Of a fact this is asked where the goal does not say, in English or German, that something is to be told.
     """
-    known, messages = question.metric_input, question.metric_input.messages
+    known = question.metric_input
     for outcome in outcomes:
         is_told = outcome.data["kind"] == FACT and asks_to_tell(known.goal or "")
         words = [quote.text for quote in outcome.evidence if quote.verified]
         if outcome.data["kind"] == REFUSAL or not words or is_told or any(map(says_done, words)):
             continue
+        messages = known.messages
         places = [place for text in words for place in question.checker.places(text)]
         if all(place.role == "assistant" and messages[place.message].text for place in places):
             shows_calls = known.calls == "all" or (known.calls is None and bool(ledger(messages)))

@@ -113,7 +113,7 @@ class GoalReply(BaseModel):
         problems: list[str] = []
         if asked.criteria and not self.criteria:
             problems.append("criteria are missing; judge each outcome of the goal")
-        judged = sorted(change.call for change in self.changes)
+        judged = sorted([change.call for change in self.changes])
         if judged != sorted(asked.calls):
             listed = f"judge each of these calls once: {', '.join(asked.calls)}"
             problems.append(listed if asked.calls else "no call is listed, so changes is empty")

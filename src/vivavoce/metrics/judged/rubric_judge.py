@@ -77,10 +77,10 @@ class RubricJudge(RatingMetric):
         checker = Checker(messages, reading.transcript(self.shown))
         return [replace(question, checker=checker) for question in questions]
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: BaseModel, question: Question) -> Verdict:
         """Return the score of the answer, with the hash of its rubric."""
         rubric, _ = self._filling(question.metric_input)
-        return replace(super().read(answer, question), extra={"rubric": rubric.hash})
+        return replace(super().read(reply, question), extra={"rubric": rubric.hash})
 
     def _request(
         self,

@@ -69,8 +69,10 @@ Rule = tuple[str, str]
 
 def rules_task(listed: Sequence[Rule], visible: bool) -> Wording | None:
     """Return the task about rules, None where there are none; `visible` says whether calls are."""
+    if not listed:
+        return None
     rules = [rule for rule, _ in listed]
-    return Wording(rules_prompt().render({"rules": rules, "visible": visible}).rstrip()) if rules else None
+    return Wording(rules_prompt().render({"rules": rules, "visible": visible}).rstrip())
 
 
 @lru_cache(64)
@@ -87,6 +89,8 @@ def check_rules(answers: Sequence[RuleAnswer], count: int) -> None:
     Raises:
         ValueError: one is not, or twice.
     """
+    if not answers and not count:
+        return
     numbers = sorted(answer.rule for answer in answers)
     if numbers != list(range(1, count + 1)):
         asked = f"answer each rule from 1 to {count} once" if count else "there are no rules to answer"

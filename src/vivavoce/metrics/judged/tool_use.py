@@ -161,9 +161,8 @@ class ToolUseMetric(JudgedMetric):
         lines = [f"\nTools of {named(agent)}: {quoted(sorted(each))}" for agent, each in _told(metric_input).items()]
         return "".join(lines) + OWN_TOOLS
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: ToolUseReply, question: Question) -> Verdict:
         """Return the share of right calls."""
-        reply = question.parsed(answer, ToolUseReply)
         calls = [_finding(question, call) for call in reply.calls]
         missing = [
             question.finding("missing call", call.what, "missing", "fail", call.evidence) for call in reply.missing

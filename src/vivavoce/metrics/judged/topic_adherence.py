@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Unpack, cast
+from typing import ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, Field
 
@@ -113,9 +113,8 @@ class TopicAdherenceMetric(JudgedMetric):
         turns = range(to_number(piece.last - piece.judged), to_number(piece.last))
         return (topic_reply(turns), {"topics": self._topics(metric_input)}) if turns else None
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: TopicReply, question: Question) -> Verdict:
         """Return the share that the mode names."""
-        reply = question.parsed(answer, TopicReply)
         requests = [_finding(question, request) for request in reply.requests]
         return self._scored(Verdict(None, reply.reasoning, reply.confidence, requests))
 

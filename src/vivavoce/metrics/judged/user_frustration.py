@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from pydantic import Field
 
@@ -60,9 +60,8 @@ class UserFrustrationMetric(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+    def read(self, reply: FrustrationReply, question: Question) -> Verdict:
         """Return the label that follows from the signs."""
-        reply = FrustrationReply.model_validate(answer, strict=True)
         signs = [question.finding("sign of frustration", sign.what, "", "fail", sign.evidence) for sign in reply.signs]
         verdict = Verdict(None, reply.reasoning, reply.confidence, signs, turns=question.piece.judged)
         return _labelled(verdict, reply.settled)

@@ -15,7 +15,7 @@ from vivavoce.messages import load_messages
 from vivavoce.records.agents import several
 from vivavoce.records.details import roles_of
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.records.score import WARN, Failure, State, Usage, total
+from vivavoce.records.score import WARN, Failure, State, Usage, total_of_texts
 from vivavoce.store.browse.listing import Histogram, Taken, title_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, any_of, tuples_of
 from vivavoce.store.database.schema import attempts, sample_index, scores, turns
@@ -237,18 +237,24 @@ class Details:
     def usage(self, grading: Grading) -> dict[str, Usage]:
         """Return what the conversations of a run and a grading of it used, by role."""
         a, s = attempts.c, scores.c
-        graded: defaultdict[int, list[Usage]] = defaultdict(list)
+        graded: defaultdict[int, list[str]] = defaultdict(list)
         query = select(s.attempt_id, s.usage).where(*_whole(grading), s.kind == "grade")
         for row in self._rows(query.where(s.usage.is_not(None))):
-            graded[row.attempt_id].append(_usage(row.usage))
+            graded[row.attempt_id].append(row.usage)
+        targets: list[str] = []
+        judges: list[str] = []
         found: dict[str, Usage] = {}
         for row in self._rows(select(a.id, a.usage, a.test).where(a.run_id == grading.run_id)):
-            if row.usage is None and row.test is None and row.id not in graded:
+            if row.test is None:
+                targets += () if row.usage is None else (row.usage,)
+                judges += graded.get(row.id, ())
                 continue
-            target = Usage() if row.usage is None else _usage(row.usage)
-            test = None if row.test is None else usage_of_test(json.loads(row.test))
-            for role, used in roles_of(target, total(graded.get(row.id, ())) or Usage(), test).items():
+            target = Usage() if row.usage is None else Usage.model_validate_json(row.usage)
+            asked = total_of_texts(graded.get(row.id, ()))
+            for role, used in roles_of(target, asked, usage_of_test(json.loads(row.test))).items():
                 found[role] = found[role] + used if role in found else used
+        for role, used in roles_of(total_of_texts(targets), total_of_texts(judges), None).items():
+            found[role] = found[role] + used if role in found else used
         return found
 
     def seconds(self, run_id: str) -> dict[str, list[float]]:
@@ -321,10 +327,6 @@ def _whole(grading: Grading) -> tuple[ColumnElement[bool], ...]:
     """Return the condition for the scores of whole conversations by a grading, those that an index finds."""
     s = scores.c
     return s.name.in_(graders_of(grading)), s.grading_id == grading.id, s.turn.is_(None)
-
-
-def _usage(text: str) -> Usage:
-    return Usage.model_validate_json(text)
 
 
 BINS = 10

@@ -82,7 +82,6 @@ class GroupCommit(Generic[T]):
         """
         if self._error is not None or self._taken - self._committer.stored >= PENDING:
             await self._until(lambda: self._taken - self._committer.stored < PENDING)
-        self._check_open()
 
     def add(self, item: T) -> None:
         """Queue an item, however many are pending.

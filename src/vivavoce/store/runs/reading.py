@@ -170,14 +170,15 @@ class Reader:
 
         def read_page(connection: Connection, page: Page) -> list[ScoreRow]:
             keys = dict(_keys(page))
-            drawn = {row.id: drawn_of(row.stratum, row.probability) for row in page}
+            drawn = {row.id: drawn_of(row.stratum, row.probability) for row in page if row.stratum is not None}
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
             rows = tuples_of(connection, query.where(_within(connection, scores, page)))
             for number, kind, name, state, value, passed, text, doubtful, findings, measured in rows:
                 did_pass = None if passed is None else bool(passed)
-                kinds = stored_breaches(findings) if state == "scored" else ()
-                how = (did_pass, by_tester(text), drawn[number], bool(doubtful), kinds)
-                how = (*how, measured_in(state, value, measured))
+                of_tester = text is not None and by_tester(text)
+                kinds = stored_breaches(findings) if findings is not None and state == "scored" else ()
+                how = (did_pass, of_tester, drawn.get(number), bool(doubtful), kinds)
+                how = (*how, None if measured is None else measured_in(state, value, measured))
                 found[number].append(ScoreRow(keys[number], kind, name, state, value, *how))
             return list(chain.from_iterable(found.values()))
 

@@ -12,10 +12,9 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
-from vivavoce.messages import AnyMessage, dump_messages
+from vivavoce.messages import dump_messages
 from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys, keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, Drawn, Grading, Outcome, Run
 from vivavoce.records.score import (
@@ -227,8 +226,14 @@ def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) 
 
 def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreCells]) -> StatusRow:
     broken = facts.failure is not None
-    found = "error" if broken else worst_of([status_of(score.state, score.passed) for score in scores])
-    lowest = min([score.value for score in scores if score.value is not None], default=None)
+    statuses: list[SampleStatus] = []
+    lowest, skips = None, 0
+    for score in scores:
+        statuses.append(status_of(score.state, score.passed))
+        skips += score.state == "skipped"
+        if score.value is not None and (lowest is None or score.value < lowest):
+            lowest = score.value
+    found = "error" if broken else worst_of(statuses)
     used = _add_usage(facts, scores)
     return StatusRow(
         grading_id=grading_id,
@@ -237,7 +242,7 @@ def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Seque
         state=found,
         rank=BROKEN if broken else UNGRADED if found == "error" else LAST if lowest is None else lowest,
         lowest=lowest,
-        skips=sum(score.state == "skipped" for score in scores),
+        skips=skips,
         turns=facts.turns,
         seconds=facts.seconds,
         tags=facts.tags,
@@ -268,8 +273,9 @@ def _add_usage(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> Usage | Non
     graded = [
         Usage.model_validate_json(score.usage) for score in scores if score.usage is not None and score.kind == "grade"
     ]
-    if facts.usage is None and facts.test is None and not graded:
-        return None
+    if facts.usage is None and facts.test is None:
+        used = total(graded)
+        return used if used is not None and any(vars(used).values()) else None
     target = Usage() if facts.usage is None else Usage.model_validate_json(facts.usage)
     test = None if facts.test is None else usage_of_test(json.loads(facts.test))
     asked = [target] if test is None else test.values()  # the usage of a test has that of the target
@@ -323,7 +329,7 @@ class Encoder:
                 Entry(
                     key=attempt.key,
                     attempt=self._attempt(attempt),
-                    turns=[_turn_cells(turn) for turn in attempt.trajectory.turns],
+                    turns=_turns(attempt.trajectory.turns),
                     scores=list(self._scores(outcome.scores, outcome.reward)),
                 )
             )
@@ -362,7 +368,7 @@ class Encoder:
             started_at=attempt.started_at,
             seconds=talk.seconds,
             sample=attempt.sample,
-            opening=_messages(talk.opening) if talk.opening else None,
+            opening=dump_messages(talk.opening) if talk.opening else None,
             state=None if talk.state is None else json_text(talk.state),
             failure=None if talk.failure is None else _failure(talk.failure),
             usage=_usage(talk),
@@ -405,15 +411,14 @@ class Encoder:
         )
 
 
-def _turn_cells(turn: Turn) -> TurnCells:
-    return TurnCells(
-        idx=turn.index,
-        started_at=turn.started_at,
-        seconds=turn.seconds,
-        messages=_messages(turn.messages),
-        usage=None if turn.usage is None else json_text(turn.usage),
-        failure=None if turn.failure is None else _failure(turn.failure),
-    )
+def _turns(turns: Sequence[Turn]) -> list[TurnCells]:
+    cells: list[TurnCells] = []
+    for turn in turns:
+        usage = None if turn.usage is None else json_text(turn.usage)
+        failure = None if turn.failure is None else _failure(turn.failure)
+        messages = dump_messages(turn.messages)
+        cells.append(TurnCells(turn.index, turn.started_at, turn.seconds, messages, usage, failure))
+    return cells
 
 
 def _list(found: Sequence[Finding | Evidence]) -> str | None:
@@ -425,15 +430,9 @@ def _failure(failure: Failure) -> str | None:
     return json_text(failure.redacted())
 
 
-def _messages(messages: list[AnyMessage]) -> str:
-    try:
-        return dump_messages(messages)
-    except PydanticSerializationError:
-        return json.dumps([m.model_dump(mode="json", exclude_unset=True, fallback=str) for m in messages])
-
-
 def _usage(talk: Trajectory) -> str | None:
-    return json_text(talk.usage) if any(turn.usage for turn in talk.turns) else None
+    used = [turn for turn in talk.turns if turn.usage is not None]
+    return json_text(talk.usage) if used else None
 
 
 def _unwritable(key: AttemptKey, error: Exception) -> StoreError:

@@ -32,7 +32,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
 from vivavoce.errors import Fault, ModelFault, RateLimited, UsageError, did_you_mean
-from vivavoce.models.answers import StructuredAnswer, read_answer
+from vivavoce.models.answers import read_answer
 from vivavoce.models.model import ModelReply, Pacing, Request, Schema
 from vivavoce.models.modes import asked_again
 from vivavoce.models.openai import ANSWERED, EXPECTED_OUTPUT, NOT_CHARGED
@@ -44,6 +44,7 @@ from vivavoce.models.providers.pydantic_ai.translation import (
     to_library,
     usage_of_response,
 )
+from vivavoce.models.structured import StructuredAnswer
 from vivavoce.pacing.limits import Breaker, Budget, Limiter, retrying
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.score import Usage, charge, shorten, total
@@ -432,4 +433,5 @@ def _reply(
         usage=usage,
         applied=question.applied if read is None else read.noted({**question.applied, "repaired": repaired}),
         raw={"request": {"messages": sent, "settings": dict(question.settings)}, "response": received},
+        checked=read and read.checked,
     )
