@@ -118,7 +118,10 @@ def test_answers_of_readers_become_a_table_on_all_rows_and_on_each_half(tmp_path
     (tmp_path / "answers.jsonl").write_text(bench("answers.py", tmp_path / "plain.jsonl"))
     tables = bench("run.py", "table", "coherence", tmp_path, tmp_path / "answers.jsonl")
     assert tables.count("### coherence, usr, overall, ") == 3
-    assert "**`coherence` compared with `labels.overall`**: 22 conversations compared; 2 errors (2 `not_recorded`)" in tables
+    assert (
+        "**`coherence` compared with `labels.overall`**: 22 conversations compared; 2 errors (2 `not_recorded`)"
+        in tables
+    )
     assert re.search(r"\| Spearman \| 22 \| 0\.9\d\d \| 0\.\d+ … ", tables)
     assert "| `clarity` | 22 |" in tables
     assert "requests-round-2.jsonl: 2 requests" in bench("run.py", "export", "coherence", tmp_path, "--n", 24)

@@ -36,7 +36,7 @@ def said(content: str, number: object, role: str = "user") -> dict[str, Any]:
 
 def test_sessions_are_one_conversation_whose_turns_count_on() -> None:
     sample = read(ROW)
-    assert [one.mark for one in sample.said] == [ANA, ANA, BO, AGAIN, AGAIN]
+    assert [one.mark for one in sample.user_messages] == [ANA, ANA, BO, AGAIN, AGAIN]
     assert sample.marks == (ANA, BO, AGAIN)
     assert sample.users == ["ana", "bo"]
     assert sample.ground_truth == [None, None, None, None, "no meat"]

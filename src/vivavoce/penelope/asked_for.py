@@ -66,8 +66,8 @@ class AskedFor(JudgedMetric):
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether the assistant asked for all of them, and for which."""
-        asked = question.parsed(answer, AskedReply).asked
-        return _verdict({detail: detail in asked for detail in _details(question.metric_input)})
+        details = question.parsed(answer, AskedReply).asked
+        return _verdict({detail: detail in details for detail in _details(question.metric_input)})
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: a detail was asked for if it was in one of them."""
@@ -75,8 +75,8 @@ class AskedFor(JudgedMetric):
         return _verdict({detail: any(piece[detail] for piece in pieces) for detail in pieces[0]})
 
 
-def _verdict(asked: Mapping[str, bool]) -> Verdict:
-    return Verdict(all(asked.values()), "", extra={DETAILS: dict(asked)})
+def _verdict(results: Mapping[str, bool]) -> Verdict:
+    return Verdict(all(results.values()), "", extra={DETAILS: dict(results)})
 
 
 def _details(metric_input: MultiTurnEvaluationInput) -> tuple[str, ...]:

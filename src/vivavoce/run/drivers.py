@@ -19,7 +19,7 @@ from vivavoce.run.experiment import Held, Scripted
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.dialogue import Dialogue, TargetChannel
 from vivavoce.targets.target import Opening, Target, gets_conversation, lacks_history
-from vivavoce.validation import changed, unchecked
+from vivavoce.validation import construct, copy_with
 
 if TYPE_CHECKING:
     from vivavoce.run.tester import Tester
@@ -59,7 +59,7 @@ def replay(sample: Sample) -> Trajectory:
     """Return the recorded conversation of a sample, split into turns."""
     opening, turns = split_turns(sample.messages or [])
     recorded = [_recorded(index, messages) for index, messages in enumerate(turns)]
-    return unchecked(Trajectory, {"opening": opening, "turns": recorded})
+    return construct(Trajectory, {"opening": opening, "turns": recorded})
 
 
 def held_of(held: Held, sample: Sample, target: Target) -> Trajectory | None:
@@ -77,14 +77,14 @@ def held_of(held: Held, sample: Sample, target: Target) -> Trajectory | None:
     if not gets_conversation(target):
         raise SuiteFault(lacks_history(target.name), kind="history")
     opening, (first, *others) = split_turns(sample.history)
-    return unchecked(
+    return construct(
         Trajectory, {"turns": [_recorded(index, turn) for index, turn in enumerate([[*opening, *first], *others])]}
     )
 
 
 def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
     """Return a turn without validating its messages a second time."""
-    return unchecked(Turn, {"index": index, "messages": messages})
+    return construct(Turn, {"index": index, "messages": messages})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ScriptedDriver:
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends."""
-        return len(sample.said) - turns_taken(self.held, sample, self.channel)
+        return len(sample.user_messages) - turns_taken(self.held, sample, self.channel)
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Hold the conversation; what fails is recorded in the trajectory, with whose fault it was.
@@ -113,7 +113,7 @@ class ScriptedDriver:
             held = Trajectory(failure=failure_of(fault, "target"))
         finally:
             await dialogue.close()
-        return changed(held, {"seconds": time.perf_counter() - begun})
+        return copy_with(held, {"seconds": time.perf_counter() - begun})
 
     async def _converse(self, dialogue: Dialogue, sample: Sample, on_turn: OnTurn) -> Trajectory:
         session = await dialogue.enter(next(iter(sample.marks), None))
@@ -122,7 +122,7 @@ class ScriptedDriver:
         turns = await dialogue.go_on(held.turns if held else ())
         if turns and turns[-1].failure is not None:
             return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=turns[-1].failure)
-        for message in sample.said[len(turns) :]:
+        for message in sample.user_messages[len(turns) :]:
             turn = await dialogue.say(message)
             turns.append(turn)
             await on_turn(turn)
@@ -152,6 +152,6 @@ def opening_of(sample: Sample, trial: int = 0) -> Opening:
         sample.state,
         sample.tool_results,
         sample.approvals,
-        [said.text for said in sample.said],
+        [said.text for said in sample.user_messages],
         trial,
     )

@@ -46,7 +46,7 @@ def ragas_call(call: Row) -> Row:
     """
     args: Any = arguments_of(call)
     if not isinstance(args, dict):
-        given = str(fields_in(call.get("function")).get("arguments"))
-        raise ValueError(f"arguments of {name_of(call)} are not a JSON object: {given[:80]}")
+        arguments_text = str(fields_in(call.get("function")).get("arguments"))
+        raise ValueError(f"arguments of {name_of(call)} are not a JSON object: {arguments_text[:80]}")
     others = {key: value for key, value in call.items() if key not in ("type", "function")}
     return {**others, "name": name_of(call), "args": args}

@@ -49,7 +49,7 @@ def bodies(server: LoopbackServer, path: str) -> list[Any]:
 async def new_run(store: Store) -> GradedRun:
     """Return a run of two conversations that a target held: three turns with scores, and one."""
     said = ("Paris", "It is Berlin.", "Madrid")
-    return await keep(store, [outcome("a", {"correctness": capitals()}, said=said), outcome("b", {"exact": 0.25})])
+    return await keep(store, [outcome("a", {"correctness": capitals()}, texts=said), outcome("b", {"exact": 0.25})])
 
 
 def label(graded: GradedRun, sample: str, author: str, verdict: HumanVerdict, **more: Any) -> None:
@@ -64,7 +64,7 @@ def label(graded: GradedRun, sample: str, author: str, verdict: HumanVerdict, **
 async def recorded_run(store: Store, rows: Mapping[str, Mapping[str, Any]], grades: Any = None) -> GradedRun:
     """Return a run over recorded conversations of three turns, whose rows have this metadata by their id."""
     said = ("Paris", "It is Berlin.", "Madrid")
-    found = [outcome(name, grades or {"correctness": capitals()}, said=said, target="recorded") for name in rows]
+    found = [outcome(name, grades or {"correctness": capitals()}, texts=said, target="recorded") for name in rows]
     outcomes = [
         one.model_copy(
             update={

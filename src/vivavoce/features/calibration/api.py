@@ -76,7 +76,7 @@ def keep(request: Request, run: RunName, body: JudgeToCalibrate) -> Response:
     """Keep the labels of the run as they are now, to correct the rates of the judge, and return what they show."""
     store, scores = _graded(request, run, body.grading, body.grader)
     found = from_people(store, scores, body.grader, user_of(request).name)
-    if not found.drawn:
+    if not found.drawn_labels:
         raise UsageError("nothing to save: no label is of a randomly sampled conversation")
     store.calibrations.add(found)
     return answer(calibration_report(store, scores, found, width=body.width, kept=True), 201)

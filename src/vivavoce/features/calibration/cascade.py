@@ -176,7 +176,7 @@ def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most
 
 
 def _both(graded: GradedRun, first: str, calibration: Calibration) -> Iterator[_Both]:
-    labels = {one.key: one for one in calibration.drawn}
+    labels = {one.key: one for one in calibration.drawn_labels}
     for outcome in graded.outcomes() if labels else ():
         label = labels.get(AttemptKey(*outcome.attempt.key))
         scores = outcome.scores
@@ -340,7 +340,7 @@ def _notes(
     first: str,
     then: str,
 ) -> Iterator[str]:
-    if chosen := len(calibration.labels) - len(calibration.drawn):
+    if chosen := len(calibration.labels) - len(calibration.drawn_labels):
         yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
     if unscored := sum(how_good(one.first) is None for one in both):
         yield f"{first} has no score for {count(unscored, 'labelled conversation')}: {then} decides these"

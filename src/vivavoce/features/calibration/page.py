@@ -66,7 +66,7 @@ def keep(request: Request, run: str, grader: str, form: Form, grading: str | Non
     if form.get("action") != "keep":
         raise UsageError("the only action is to save the labels of a judge")
     found = from_people(store, scores, grader, user_of(request).name)
-    if not found.drawn:
+    if not found.drawn_labels:
         raise UsageError("nothing to save: no label is of a randomly sampled conversation")
     store.calibrations.add(found)
     return RedirectResponse(calibration_page(scores.run_id, grader=grader, grading=grading), 303)

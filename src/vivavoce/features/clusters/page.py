@@ -19,7 +19,7 @@ from vivavoce.features.clusters.finding import Found
 from vivavoce.features.clusters.naming import MOST
 from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
 from vivavoce.features.clusters.suite import cluster_suite
-from vivavoce.records.details import in_words
+from vivavoce.records.details import usage_text
 from vivavoce.records.run import Run
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import Value, address, run_page, sample_page
@@ -146,7 +146,7 @@ def _page_of(request: Request, choice: _Choice, every: Clusters, found: Clusters
         "judges": judges if asked < min(len(found.clusters), MOST) or len(judges) > 1 or named else [],
         "judge": named_by,
         "asked_judge": judge or "",
-        "used": "" if found.naming is None or found.naming.usage is None else in_words(found.naming.usage),
+        "used": "" if found.naming is None or found.naming.usage is None else usage_text(found.naming.usage),
         "form_key": form_key(request),
         "suite_of": partial(_suite_link, stored_run.id, grader=grader or None, grading=grading),
         "back": run_page(stored_run.id, grading=grading),

@@ -28,7 +28,7 @@ from vivavoce.suites.build import Builder
 from vivavoce.suites.check import check_tester, tester_of
 from vivavoce.suites.command_line import read_target, target_names
 from vivavoce.suites.expectations import Assertions, grades_assertions
-from vivavoce.suites.experiment import code_of, scripted, set_up_of
+from vivavoce.suites.experiment import code_of, scripted_driver, set_up_of
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, dump_spec, filled_suite, load_suite, stored_suite, suite_record
 from vivavoce.suites.targets import build_targets, target_limits
@@ -36,7 +36,7 @@ from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
 from vivavoce.tools.recordings import Recordings, recorded_call
 from vivavoce.tools.toolbox import Toolbox, by_name
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def fork_run(
     by = None if named else wanted.target
     suite = _suite(run, wanted.suite, None if by is None else read_target(by))
     grader = _grader(store, run, outcome, wanted.grader)
-    names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.named]
+    names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.names_and_models]
     chosen = names[0] if by is not None or key.target not in names else key.target
     score = _score(outcome, grader)
     fork = Fork(
@@ -240,7 +240,7 @@ def _build(
     rows = continuations(fork, outcome.attempt, led=tester is not None)
     samples = [row.sample for row in rows]
     builder = Builder(
-        suite, judges.open, tester=tester.agent.fingerprint if tester else "", asked=_asked(suite, samples)
+        suite, judges.open, tester=tester.agent.fingerprint if tester else "", metric_assertions=_asked(suite, samples)
     )
     scoring = replace(builder.scoring(), gate=None)
     _check_grader(fork, scoring, graded_by)
@@ -259,7 +259,7 @@ def _build(
         scoring=scoring,
         limits=Limits(concurrency),
         description=Description(dump_spec(suite), suite.base, suite.source, code_of(suite)),
-        driver=tester or scripted(suite),
+        driver=tester or scripted_driver(suite),
         targets=(target,),
         own_limits={target.name: limits},
         trials=fork.trials if fork.turn is not None else 1,
@@ -274,7 +274,7 @@ def _asked(suite: Suite, samples: Sequence[Sample]) -> Mapping[str, Asked]:
     assertions = Assertions()
     for sample in samples if any(map(grades_assertions, suite.spec.graders.values())) else ():
         assertions.check(sample)
-    return assertions.asked
+    return assertions.metric_assertions
 
 
 def _check_grader(fork: Fork, scoring: Scoring, graded_by: Mapping[str, str]) -> None:
@@ -319,7 +319,7 @@ def continuations(fork: Fork, attempt: Attempt, *, led: bool) -> list[Continuati
     known = json.loads(attempt.sample)
     row = Sample.model_validate({**known, **({} if "input" in known else {"messages": attempt.trajectory.messages})})
     said = [turn.user_message for turn in attempt.trajectory.turns]
-    planned = list(row.said) if row.said and attempt.trajectory.test is None else said
+    planned = list(row.user_messages) if row.user_messages and attempt.trajectory.test is None else said
     starts = [turn for turn in fork.starts if fork.turn is not None or turn >= row.history_turns]
     return [_continuation(fork, attempt.trajectory, row, turn, said if led else planned, led) for turn in starts]
 
@@ -335,7 +335,7 @@ def _continuation(
         inputs = [one for place, one in enumerate(inputs[: turn + 1]) if place not in taken_back]
     elif len(turns) >= len(inputs):
         raise UsageError(f"--turn {turn + 1} is the last turn of {fork.of}; there is nothing to replay after it")
-    held = changed(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
+    held = copy_with(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
     before = row.history_turns
     if turn < before:
         rule = "is part of the history of its row, which the target did not answer"
@@ -356,7 +356,7 @@ def _test(trajectory: Trajectory, turns: int) -> Any:
     test = trajectory.test
     if test is None or len(test.history) < turns:
         return None
-    return changed(test, {"history": test.history[:turns], "discarded": []})
+    return copy_with(test, {"history": test.history[:turns], "discarded": []})
 
 
 def answer_as_recorded(target: Target, attempt: Attempt) -> None:

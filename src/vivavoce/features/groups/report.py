@@ -11,7 +11,7 @@ from vivavoce.features.groups.counting import Group, count_groups
 from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
 from vivavoce.report.details import uneven_note
-from vivavoce.report.text import count, listed
+from vivavoce.report.text import count, join_phrases
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
@@ -92,7 +92,9 @@ def _finding(groups: Sequence[Group]) -> str:
     apart.sort(key=lambda one: -abs(one.rest.difference if one.rest is not None else 0))
     differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
     others = "each other" if len(apart) == len(groups) == 2 else "the others"
-    return f"{differ} from {others} beyond chance: {listed([_name_and_rates(one) for one in apart], _NAMED)}{note}"
+    return (
+        f"{differ} from {others} beyond chance: {join_phrases([_name_and_rates(one) for one in apart], _NAMED)}{note}"
+    )
 
 
 def _name_and_rates(group: Group) -> str:

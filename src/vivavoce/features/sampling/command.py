@@ -15,7 +15,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.text import Column, FittingTable
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
-from vivavoce.suites.check import Checked, checked
+from vivavoce.suites.check import Checked, run_checks
 from vivavoce.suites.load import load_suite
 
 _COLUMNS = (
@@ -51,7 +51,7 @@ def command(
     conversation costs; the plan uses the upper confidence limit of the variance. Without an earlier run, it assumes the
     worst case, and says so. No model and no target is called.
     """
-    found = checked(load_suite(existing(suite)))
+    found = run_checks(load_suite(existing(suite)))
     name = found.prepared.suite.spec.name
     try:
         opened = Store.open(store_of(store), create=False)
