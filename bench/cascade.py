@@ -88,9 +88,9 @@ def cheapest(cases: Labelled) -> Thresholds | None:
         for high in tried[::2]:
             if low is not None and high is not None and low >= high:
                 continue
-            found = Thresholds(low, high).of(cases)
-            if np.mean(found.passed == cases.good) >= least and (best is None or found.cost < best[0]):
-                best = (found.cost, Thresholds(low, high))
+            result = Thresholds(low, high).of(cases)
+            if np.mean(result.passed == cases.good) >= least and (best is None or result.cost < best[0]):
+                best = (result.cost, Thresholds(low, high))
     return None if best is None else best[1]
 
 
@@ -104,7 +104,7 @@ def accuracy(thresholds: Thresholds, cases: Labelled) -> float:
     return float(np.mean(thresholds.of(cases).passed == cases.good))
 
 
-def simulated(case: Case, sets: int = SETS, seed: int = 1) -> Outcome:
+def simulate(case: Case, sets: int = SETS, seed: int = 1) -> Outcome:
     """Choose thresholds on sets of labels, and look at others."""
     random, outcome = np.random.default_rng(seed), Outcome()
     many = judged(random, case, FRESH)
@@ -121,7 +121,7 @@ def simulated(case: Case, sets: int = SETS, seed: int = 1) -> Outcome:
     return outcome
 
 
-def timed(n: int = 100_000) -> float:
+def time_threshold(n: int = 100_000) -> float:
     """Return the seconds that a choice on many labels takes."""
     cases = judged(np.random.default_rng(1), Case(n, 0.85), n)
     start = time.perf_counter()
@@ -132,21 +132,21 @@ def timed(n: int = 100_000) -> float:
 def main() -> int:
     """Print a row for each case; 1 if one is within the interval too rarely."""
     with ProcessPoolExecutor() as pool:
-        found = list(pool.map(simulated, CASES))
+        rows = list(pool.map(simulate, CASES))
     print(f"cascades chosen on one half of the labels: {SETS} sets each, large judge right in 92%")
     print(
         f"{'labels':>7}{'small':>7}{'price':>7}{'':>10}{'chosen':>8}{'within':>8}{'naive':>8}{'loss':>7}"
         f"{'cost':>7}{'≤35%':>7}"
     )
-    for case, one in zip(CASES, found, strict=True):
+    for case, outcome in zip(CASES, rows, strict=True):
         kind = "boasting" if case.boasting else "hard" if case.hard else ""
         print(
-            f"{case.labels:>7}{case.small:>7.2f}{case.price:>7.2f}{kind:>10}{len(one.within) / SETS:>8.0%}"
-            f"{np.mean(one.within):>8.0%}{np.mean(one.naive):>8.0%}{np.mean(one.losses):>7.3f}"
-            f"{np.mean(one.costs):>7.0%}{np.mean(np.array(one.costs) <= 0.35):>7.0%}"
+            f"{case.labels:>7}{case.small:>7.2f}{case.price:>7.2f}{kind:>10}{len(outcome.within) / SETS:>8.0%}"
+            f"{np.mean(outcome.within):>8.0%}{np.mean(outcome.naive):>8.0%}{np.mean(outcome.losses):>7.3f}"
+            f"{np.mean(outcome.costs):>7.0%}{np.mean(np.array(outcome.costs) <= 0.35):>7.0%}"
         )
-    print(f"100,000 labels: {timed():.2f} s for every pair of thresholds")
-    return int(any(np.mean(one.within) < LEAST_WITHIN for one in found))
+    print(f"100,000 labels: {time_threshold():.2f} s for every pair of thresholds")
+    return int(any(np.mean(one.within) < LEAST_WITHIN for one in rows))
 
 
 if __name__ == "__main__":

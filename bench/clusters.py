@@ -27,9 +27,9 @@ PLANTED = Path(__file__).parents[1] / "tests" / "report" / "clusters" / "planted
 MANY = 20_000
 
 
-def rand_index(one: list[int], other: list[int]) -> float:
+def rand_index(first: list[int], other: list[int]) -> float:
     """Return the adjusted Rand index of two groupings. Source: L. Hubert and P. Arabie, Comparing Partitions (1985)."""
-    a, b = np.array(one), np.array(other)
+    a, b = np.array(first), np.array(other)
     table = np.zeros((a.max() + 1, b.max() + 1))
     np.add.at(table, (a, b), 1)
 
@@ -42,7 +42,7 @@ def rand_index(one: list[int], other: list[int]) -> float:
     return 1.0 if most == chance else (both - chance) / (most - chance)
 
 
-def planted(part: str) -> tuple[list[str], list[int]]:
+def build_planted(part: str) -> tuple[list[str], list[int]]:
     """Return reasons and their causes."""
     causes = json.loads(PLANTED.read_text())[part].values()
     return [text for texts in causes for text in texts], [n for n, texts in enumerate(causes) for _ in texts]
@@ -58,17 +58,17 @@ def main() -> None:
     ways: dict[str, Callable[[Sequence[str]], Any]] = {"words": word_vectors, "local": by_meaning}
     for way, vectors in ways.items():
         for part in ("chosen", "held_out"):
-            texts, truth = planted(part)
-            found = vectors([mask_details(text) for text in texts])
+            texts, truth = build_planted(part)
+            result = vectors([mask_details(text) for text in texts])
             steps = [n / 100 for n in range(4, 80, 4)]
-            print(f"{way:6} {part:9}", *(f"{t:.2f}:{rand_index(group_rows(found, t), truth):.2f}" for t in steps))
+            print(f"{way:6} {part:9}", *(f"{t:.2f}:{rand_index(group_rows(result, t), truth):.2f}" for t in steps))
     chance = random.Random(1)
     words = [f"{a}{b}" for a in ("ban", "cor", "del", "fim", "gor", "hul", "kep", "lam") for b in "abcdefghijklmnopqr"]
     many = list({" ".join(chance.choices(words, k=12)) for _ in range(MANY)})
-    begun = time.process_time()
+    start_time = time.process_time()
     groups = group_rows(word_vectors([mask_details(text) for text in many]), BY_WORDS)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    took = time.process_time() - begun
+    took = time.process_time() - start_time
     print(f"{len(many):,} reasons: {max(groups) + 1:,} groups, {took:.1f} s of CPU, at most {memory:.0f} MB")
 
 

@@ -36,8 +36,8 @@ class Endpoint(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
-        head, found, body = self.buffer.partition(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0) if found else -1
+        head, separator, body = self.buffer.partition(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0) if separator else -1
         if length >= 0 and len(body) >= length:
             self.buffer = b""
             asyncio.get_running_loop().call_later(DELAY, self.answer)
@@ -87,8 +87,8 @@ def main() -> None:
             os.chdir(name)
             with Path("d.jsonl").open("w") as out:
                 for i in range(COUNT):
-                    asked = [f"{i} {turn}?" for turn in range(TURNS)]
-                    out.write(json.dumps({"id": str(i), "input": asked, "ground_truth": ["yes"] * TURNS}) + "\n")
+                    requests = [f"{i} {turn}?" for turn in range(TURNS)]
+                    out.write(json.dumps({"id": str(i), "input": requests, "ground_truth": ["yes"] * TURNS}) + "\n")
             Path("suite.yaml").write_text(SUITE.format(limit=AT_A_TIME, url=url))
             run_suite("suite.yaml", RunOptions(max_samples=1))  # what is loaded once is measured in startup.py
             ideal = COUNT * TURNS * DELAY / AT_A_TIME

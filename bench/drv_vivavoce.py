@@ -38,13 +38,13 @@ def main() -> None:
     metric = Goal(OpenAIModel(meter.MODEL, base_url=meter.BASE, api_key="sk-x", limits=Limits(concurrency=meter.CONC)))
     for row in rows:
         row["turns"][-1]["content"] += f" {QUOTE}"
-    given = [{"id": row["id"], "goal": row["goal"], "messages": row["turns"]} for row in rows]
+    arguments = [{"id": row["id"], "goal": row["goal"], "messages": row["turns"]} for row in rows]
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/store.db"
         if meter.MODE == "cached":
-            evaluate(given, [metric], max_concurrent=meter.CONC, store=store)
+            evaluate(arguments, [metric], max_concurrent=meter.CONC, store=store)
         with meter.M("vivavoce") as measured:
-            result = evaluate(given, [metric], max_concurrent=meter.CONC, store=store)
+            result = evaluate(arguments, [metric], max_concurrent=meter.CONC, store=store)
             measured.ok = result.summary.grader(metric.name).scored
 
 

@@ -27,13 +27,13 @@ BOT = """def reply(message):
 def write(folder: Path) -> Path:
     """Write a dataset in which no two rows expect the same, and suites that replay and that ask; return the first."""
     draw = random.Random(3)
-    with (folder / "rows.jsonl").open("w") as out, (folder / "asked.jsonl").open("w") as asked:
+    with (folder / "rows.jsonl").open("w") as out, (folder / "asked.jsonl").open("w") as request:
         for i in range(COUNT):
             talk: list[dict[str, str]] = []
             for turn in range(3):
                 talk.append({"role": "user", "content": " ".join(draw.choices(WORDS, k=15))})
-                said = f"answer {turn} to order {i}, EUR {i % 100}.50 " + " ".join(draw.choices(WORDS, k=25))
-                talk.append({"role": "assistant", "content": f"{said} {i}"})
+                text = f"answer {turn} to order {i}, EUR {i % 100}.50 " + " ".join(draw.choices(WORDS, k=25))
+                talk.append({"role": "assistant", "content": f"{text} {i}"})
             expect = [
                 [{"contains": f"order {i}"}, {"not_contains": "voucher"}],
                 [{"regex": r"EUR \d+\.\d\d"}, {"numeric": i, "tolerance": 0.01}],
@@ -41,7 +41,7 @@ def write(folder: Path) -> Path:
             ]
             out.write(json.dumps({"id": f"c{i}", "messages": talk, "expect": expect}) + "\n")
             questions = [f"{message['content']} {i}" for message in talk[::2]]
-            asked.write(json.dumps({"id": f"c{i}", "input": questions, "expect": expect}) + "\n")
+            request.write(json.dumps({"id": f"c{i}", "input": questions, "expect": expect}) + "\n")
     (folder / "bot.py").write_text(BOT)
     (folder / "asking.yaml").write_text(ASKING)
     suite = folder / "suite.yaml"
@@ -57,18 +57,20 @@ def bare_loop(file: Path) -> float:
             row = json.loads(line)
             answers = [m["content"] for m in row["messages"] if m["role"] == "assistant"]
             first, second, third = row["expect"]
-            held = [
+            conversations = [
                 first[0]["contains"].lower() in answers[0].lower(),
                 first[1]["not_contains"].lower() not in answers[0].lower(),
                 re.search(second[0]["regex"], answers[1]) is not None,
                 abs(float(re.findall(r"\d+(?:\.\d+)?", answers[1])[-1]) - second[1]["numeric"]) <= 0.01,
                 third["no_call"] and not any("tool_calls" in m for m in row["messages"][4:]),
             ]
-            out.write(json.dumps({"id": row["id"], "messages": row["messages"], "score": sum(held) / 5}) + "\n")
+            out.write(
+                json.dumps({"id": row["id"], "messages": row["messages"], "score": sum(conversations) / 5}) + "\n"
+            )
     return time.process_time() - started
 
 
-def measured(what: str, suite: Path) -> float:
+def measure_seconds(what: str, suite: Path) -> float:
     """Check or run a suite in a process of its own; return seconds of the processor, start included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, __file__, what, str(suite)], check=True)
@@ -93,8 +95,8 @@ def main() -> None:
         os.chdir(name)
         suite = write(Path(name))
         bare = bare_loop(suite.with_name("rows.jsonl"))
-        running, checking = measured("run", suite), measured("validate", suite)
-        asking = measured("run", suite.with_name("asking.yaml"))
+        running, checking = measure_seconds("run", suite), measure_seconds("validate", suite)
+        asking = measure_seconds("run", suite.with_name("asking.yaml"))
         print(f"{COUNT:,} rows with five assertions: bare loop {COUNT / bare:,.0f}/s")
         print(f"  run in {running:.2f} s = {COUNT / running:,.0f}/s (asked: ≥ 3,000/s), × {running / bare:.1f}")
         print(f"  run, asking a function, in {asking:.2f} s = {COUNT / asking:,.0f}/s, × {asking / bare:.1f}")

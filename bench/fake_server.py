@@ -32,8 +32,8 @@ class Goal(GoalAchievementJudge):
         self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the question of the goal with a shorter answer."""
-        asked = super().question(metric_input, written, piece)
-        return asked and (_without_breaches(asked[0]), asked[1])
+        question = super().question(metric_input, written, piece)
+        return question and (_without_breaches(question[0]), question[1])
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
         """Look for doubts, and return none."""

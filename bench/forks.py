@@ -21,7 +21,7 @@ from scipy.stats import hypergeom
 from vivavoce.stats.turning_point import LEVEL, ROUND, Tried, fall, next_place
 
 RUNS = 200
-MOST = 150
+MAX_TRIALS = 150
 ALLOWED = 0.05
 HALF = 0.5
 
@@ -73,20 +73,20 @@ class Outcome:
     fixed: int | None
 
 
-def simulated(case: Case) -> Outcome:
+def simulate(case: Case) -> Outcome:
     """Simulate searches of a case, and the fixed design that is as good."""
     random = np.random.default_rng(1)
-    named: list[int | None] = []
+    names: list[int | None] = []
     spent = 0
     for _ in range(RUNS):
         places = [Tried() for _ in case.odds]
-        while sum(one.tried for one in places) < MOST and (place := next_place(places)) is not None:
+        while sum(place.tried for place in places) < MAX_TRIALS and (place := next_place(places)) is not None:
             passed, tried = places[place]
             places[place] = Tried(passed + int(random.binomial(ROUND, case.odds[place])), tried + ROUND)
-        named.append(fall(places).turn)
-        spent += sum(one.tried for one in places)
-    right = sum(one is not None and one == case.turn for one in named) / RUNS
-    none = sum(one is None for one in named) / RUNS
+        names.append(fall(places).turn)
+        spent += sum(place.tried for place in places)
+    right = sum(turn is not None and turn == case.turn for turn in names) / RUNS
+    none = sum(turn is None for turn in names) / RUNS
     fixed = None if case.turn is None else fixed_design(case, right, random)
     return Outcome(right, 1 - right - none, none, spent / RUNS, fixed)
 
@@ -94,14 +94,14 @@ def simulated(case: Case) -> Outcome:
 def fixed_design(case: Case, right: float, random: np.random.Generator) -> int | None:
     """Return the trials of the smallest design with equally many at each turn that names the turn as often."""
     for some in range(2, 200):
-        drawn = random.binomial(some, case.odds, size=(RUNS, case.turns))
-        falls = drawn - np.concatenate([drawn[:, 1:], np.zeros((RUNS, 1), dtype=drawn.dtype)], axis=1)
+        binomial = random.binomial(some, case.odds, size=(RUNS, case.turns))
+        falls = binomial - np.concatenate([binomial[:, 1:], np.zeros((RUNS, 1), dtype=binomial.dtype)], axis=1)
         turns = falls.argmax(axis=1) + 1
-        before = drawn[np.arange(RUNS), turns - 1]
-        after = np.where(turns < case.turns, drawn[np.arange(RUNS), np.minimum(turns, case.turns - 1)], 0)
+        before = binomial[np.arange(RUNS), turns - 1]
+        after = np.where(turns < case.turns, binomial[np.arange(RUNS), np.minimum(turns, case.turns - 1)], 0)
         chances = hypergeom.sf(before - 1, 2 * some, before + after, some)  # pyright: ignore
-        shown = np.where(turns == case.turns, before > 0, chances < (1 - LEVEL) / case.turns)
-        if np.mean(shown & (turns == case.turn)) >= right:
+        is_shown = np.where(turns == case.turns, before > 0, chances < (1 - LEVEL) / case.turns)
+        if np.mean(is_shown & (turns == case.turn)) >= right:
             return some * case.turns
     return None
 
@@ -109,16 +109,21 @@ def fixed_design(case: Case, right: float, random: np.random.Generator) -> int |
 def main() -> int:
     """Print a row for each case; 1 if a wrong turn is named more often than allowed, or the search is no cheaper."""
     with ProcessPoolExecutor() as pool:
-        found = list(pool.map(simulated, CASES))
-    print(f"the turn at which the odds fell: {RUNS:,} searches each, at most {MOST} trials, {ALLOWED:.0%} may be wrong")
+        outcomes = list(pool.map(simulate, CASES))
+    print(
+        f"the turn at which the odds fell: {RUNS:,} searches each, at most {MAX_TRIALS} trials, "
+        f"{ALLOWED:.0%} may be wrong"
+    )
     print(f"{'curve':<28}{'right':>8}{'wrong':>8}{'none':>8}{'search':>8}{'fixed':>7}{'ratio':>7}")
     dear = False
-    for case, one in zip(CASES, found, strict=True):
-        ratio = None if one.fixed is None else one.search / one.fixed
+    for case, outcome in zip(CASES, outcomes, strict=True):
+        ratio = None if outcome.fixed is None else outcome.search / outcome.fixed
         dear |= ratio is not None and ratio > HALF and case.turns > 5
-        ends = f"{one.fixed or '–':>7}{'–' if ratio is None else f'{ratio:.2f}':>7}"
-        print(f"{case.name:<28}{one.right:>8.1%}{one.wrong:>8.1%}{one.none:>8.1%}{one.search:>8.1f}{ends}")
-    return int(dear or any(one.wrong > ALLOWED for one in found))
+        ends = f"{outcome.fixed or '–':>7}{'–' if ratio is None else f'{ratio:.2f}':>7}"
+        print(
+            f"{case.name:<28}{outcome.right:>8.1%}{outcome.wrong:>8.1%}{outcome.none:>8.1%}{outcome.search:>8.1f}{ends}"
+        )
+    return int(dear or any(one.wrong > ALLOWED for one in outcomes))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ TRACES = 5_000
 """Conversations of a question and an answer in the file of each format."""
 TIMES = 5
 """How often each file is read; the fastest counts, for a busy machine makes the others slower."""
-ASKED = 20_000
+QUESTION_COUNT = 20_000
 """Messages a second on one core that were asked for."""
 SIZES = (20, 200)
 """Megabytes of the small and the large file."""
@@ -31,8 +31,8 @@ WORDS = ["please", "refund", "the", "order", "it", "was", "broken", "thanks", "s
 
 def openai(number: int, question: str, answer: str) -> Any:
     """Return a conversation in the shape of OpenAI's chat."""
-    said = ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
-    return {"id": f"c{number}", "messages": said}
+    messages = ({"role": "user", "content": question}, {"role": "assistant", "content": answer})
+    return {"id": f"c{number}", "messages": messages}
 
 
 def _span(number: int, name: str, attributes: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _otlp_line(number: int, attributes: dict[str, Any]) -> Any:
     return {"resourceSpans": [{"scopeSpans": scopes}]}
 
 
-def _known(number: int) -> dict[str, Any]:
+def _number_known(number: int) -> dict[str, Any]:
     return {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
@@ -71,22 +71,22 @@ def _known(number: int) -> dict[str, Any]:
 
 def otel(number: int, question: str, answer: str) -> Any:
     """Return a span with its messages in two attributes."""
-    given = [{"role": "user", "parts": [{"type": "text", "content": question}]}]
-    made = [{"role": "assistant", "parts": [{"type": "text", "content": answer}], "finish_reason": "stop"}]
-    said = {"gen_ai.input.messages": json.dumps(given), "gen_ai.output.messages": json.dumps(made)}
-    return _otlp_line(number, {**_known(number), **said})
+    arguments = [{"role": "user", "parts": [{"type": "text", "content": question}]}]
+    messages = [{"role": "assistant", "parts": [{"type": "text", "content": answer}], "finish_reason": "stop"}]
+    fields = {"gen_ai.input.messages": json.dumps(arguments), "gen_ai.output.messages": json.dumps(messages)}
+    return _otlp_line(number, {**_number_known(number), **fields})
 
 
 def otel_indexed(number: int, question: str, answer: str) -> Any:
     """Return a span as OpenLLMetry wrote it, with an attribute for each field of a message."""
-    said = {
+    fields = {
         "gen_ai.prompt.0.role": "user",
         "gen_ai.prompt.0.content": question,
         "gen_ai.completion.0.role": "assistant",
         "gen_ai.completion.0.content": answer,
         "gen_ai.completion.0.finish_reason": "stop",
     }
-    return _otlp_line(number, {**_known(number), **said})
+    return _otlp_line(number, {**_number_known(number), **fields})
 
 
 def _open_inference(number: int, question: str, answer: str) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def langfuse(number: int, question: str, answer: str) -> Any:
     }
 
 
-MADE: dict[str, tuple[str, Callable[[int, str, str], Any]]] = {
+MAKERS: dict[str, tuple[str, Callable[[int, str, str], Any]]] = {
     "openai": ("openai", openai),
     "otel": ("otel", otel),
     "otel, indexed": ("otel", otel_indexed),
@@ -157,7 +157,7 @@ MADE: dict[str, tuple[str, Callable[[int, str, str], Any]]] = {
 """By what a file holds: its format, and what makes a record of it."""
 
 
-def said(draw: random.Random) -> tuple[str, str]:
+def make_messages(draw: random.Random) -> tuple[str, str]:
     """Return a question and an answer."""
     return " ".join(draw.choices(WORDS, k=25)), " ".join(draw.choices(WORDS, k=40))
 
@@ -172,13 +172,13 @@ def fastest(run: Callable[[], int]) -> float:
     return best
 
 
-def speed(folder: Path, name: str) -> None:
+def measure_speed(folder: Path, name: str) -> None:
     """Print how fast a format is read."""
-    format_, make = MADE[name]
+    format_, make = MAKERS[name]
     draw, file = random.Random(1), folder / f"{name}.jsonl"
     with file.open("w") as out:
         for number in range(TRACES):
-            out.write(json.dumps(make(number, *said(draw))) + "\n")
+            out.write(json.dumps(make(number, *make_messages(draw))) + "\n")
 
     def bare() -> int:
         with file.open("rb") as lines:
@@ -187,18 +187,20 @@ def speed(folder: Path, name: str) -> None:
     def ours() -> int:
         return sum(len(row["messages"]) for _, row in read(file, format_named(format_), Loss()))
 
-    loaded, found = fastest(bare), fastest(ours)
-    print(f"{name}: {found:,.0f} messages/s (asked: ≥ {ASKED:,}); time over json.loads × {loaded / found:.1f}")
+    loaded, result = fastest(bare), fastest(ours)
+    print(
+        f"{name}: {result:,.0f} messages/s (asked: ≥ {QUESTION_COUNT:,}); time over json.loads × {loaded / result:.1f}"
+    )
 
 
 def document(folder: Path, name: str, megabytes: int) -> Path:
     """Write a file of that size: lines of OpenAI's chat, or one document of Phoenix."""
-    make, is_lines = MADE[name][1], name == "openai"
+    make, is_lines = MAKERS[name][1], name == "openai"
     draw, file = random.Random(1), folder / f"{name}-{megabytes}.{'jsonl' if is_lines else 'json'}"
     with file.open("w") as out:
         out.write("" if is_lines else '{"data": [\n')
         for number in count():
-            text = json.dumps(make(number, *said(draw)))
+            text = json.dumps(make(number, *make_messages(draw)))
             out.write(f"{text}\n" if is_lines else f"{',' if number else ''}{text}\n")
             if out.tell() >= megabytes * 1_000_000:
                 break
@@ -229,8 +231,8 @@ def child(file: Path) -> None:
 def main() -> None:
     """Measure each format, then the memory of lines and of one document."""
     with tempfile.TemporaryDirectory() as name:
-        for format_ in MADE:
-            speed(Path(name), format_)
+        for format_ in MAKERS:
+            measure_speed(Path(name), format_)
         for format_ in ("openai", "phoenix"):
             memory(Path(name), format_)
 

@@ -45,14 +45,14 @@ class Timed:
         self.seconds = 0.0
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._thing, name)
+        result = getattr(self._thing, name)
         if name != self._method:
-            return found
+            return result
 
         async def run(*args: Any, **kwargs: Any) -> Any:
             started = time.process_time()
             try:
-                return await found(*args, **kwargs)
+                return await result(*args, **kwargs)
             finally:
                 self.seconds += time.process_time() - started
 

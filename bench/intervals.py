@@ -26,7 +26,7 @@ from vivavoce.stats.raters import counts_of, krippendorff, krippendorff_interval
 from vivavoce.store.queues import Verdict, weighted
 
 SETS = 2000
-ASKED = 0.93, 0.97
+EXPECTED_SHARES = 0.93, 0.97
 MANY = 400_000
 """Units from which a true agreement is computed that has no formula here."""
 
@@ -46,8 +46,8 @@ class Case:
 
 def singles(n: int, rate: float) -> Case:
     def draw(random: Random) -> Interval:
-        found = mean_interval((random.random(n) < rate).astype(float).tolist())
-        return found and (found.low, found.high)
+        estimate = mean_interval((random.random(n) < rate).astype(float).tolist())
+        return estimate and (estimate.low, estimate.high)
 
     return Case("rate of passing", f"{n} samples, {rate:.0%} pass", draw, rate)
 
@@ -56,16 +56,16 @@ def trials(samples: int, each: int, a: float, b: float) -> Case:
     def draw(random: Random) -> Interval:
         chances = random.beta(a, b, samples)
         values = (random.random((samples, each)) < chances[:, None]).astype(float).ravel().tolist()
-        found = mean_interval(values, np.repeat(np.arange(samples), each).tolist())
-        return found and (found.low, found.high)
+        estimate = mean_interval(values, np.repeat(np.arange(samples), each).tolist())
+        return estimate and (estimate.low, estimate.high)
 
     return Case("rate of passing", f"{samples} samples, {each} trials each", draw, a / (a + b))
 
 
 def scores(n: int, a: float, b: float) -> Case:
     def draw(random: Random) -> Interval:
-        found = mean_interval(random.beta(a, b, n).tolist())
-        return found and (found.low, found.high)
+        estimate = mean_interval(random.beta(a, b, n).tolist())
+        return estimate and (estimate.low, estimate.high)
 
     return Case("mean score", f"{n} samples, mean {a / (a + b):.2f}", draw, a / (a + b))
 
@@ -73,13 +73,13 @@ def scores(n: int, a: float, b: float) -> Case:
 def difference(n: int, worse: float, better: float) -> Case:
     def draw(random: Random) -> Interval:
         steps = random.choice([-1.0, 0.0, 1.0], n, p=[worse, 1 - worse - better, better])
-        found = difference_of(steps.tolist())
-        return found and (found.low, found.high)
+        paired_difference = difference_of(steps.tolist())
+        return paired_difference and (paired_difference.low, paired_difference.high)
 
     return Case("difference of two runs", f"{n} samples, {worse:.0%} lost, {better:.0%} won", draw, better - worse)
 
 
-def _judged(random: Random, n: int, rate: float, se: float, sp: float) -> tuple[np.ndarray, np.ndarray]:
+def _judge_cases(random: Random, n: int, rate: float, se: float, sp: float) -> tuple[np.ndarray, np.ndarray]:
     good = random.random(n) < rate
     return good, np.where(good, random.random(n) < se, random.random(n) >= sp)
 
@@ -88,8 +88,8 @@ def group(inside: int, outside: int, rate: float, rest: float) -> Case:
     def draw(random: Random) -> Interval:
         p, q = int(random.binomial(inside, rate)), int(random.binomial(outside, rest))
         counts = {(1, "one"): p, (0, "one"): inside - p, (1, "other"): q, (0, "other"): outside - q}
-        found = group_differences({(Cell(frozenset({name}), k, 1),): n for (k, name), n in counts.items()})["one"]
-        return found and (found.low, found.high)
+        result = group_differences({(Cell(frozenset({name}), k, 1),): n for (k, name), n in counts.items()})["one"]
+        return result and (result.low, result.high)
 
     data = f"{inside} samples against {outside}, {rate:.0%} and {rest:.0%} pass"
     return Case("group against the others", data, draw, rate - rest)
@@ -103,8 +103,8 @@ def variants(cases: int, easy: float, first: float, second: float) -> Case:
         p, q = ((random.random(cases) < np.where(hard, rate / 3, rate)).astype(int) for rate in (first, second))
         pairs = zip(p.tolist(), q.tolist(), strict=True)
         samples = Counter((Cell(frozenset({"one"}), k, 1), Cell(frozenset({"other"}), n, 1)) for k, n in pairs)
-        found = group_differences(samples)["one"]
-        return found and (found.low, found.high)
+        result = group_differences(samples)["one"]
+        return result and (result.low, result.high)
 
     data = f"{cases} cases under two names, {first:.0%} and {second:.0%} of the easy ones pass"
     return Case("variants of a case", data, draw, (first - second) * (easy + (1 - easy) / 3))
@@ -112,7 +112,7 @@ def variants(cases: int, easy: float, first: float, second: float) -> Case:
 
 def kappa(n: int, rate: float, se: float, sp: float) -> Case:
     def draw(random: Random) -> Interval:
-        good, passed = _judged(random, n, rate, se, sp)
+        good, passed = _judge_cases(random, n, rate, se, sp)
         return agreement(passed.tolist(), good.tolist()).kappa_interval()
 
     agree = rate * se + (1 - rate) * sp
@@ -156,14 +156,14 @@ def by_labels(labels: int, judged: int, rate: float, se: float, sp: float, each:
         good = (random.random((count, each)) < chances[:, None]).ravel()
         passed = np.where(good, random.random(len(good)) < se, random.random(len(good)) >= sp).astype(float)
         names, first = np.repeat(np.arange(count), each), labels
-        found = prediction_powered(
+        result = prediction_powered(
             good[:first].astype(float).tolist(),
             passed[:first].tolist(),
             names[:first].tolist(),
             passed[first:].tolist(),
             names[first:].tolist(),
         )
-        return found.low, found.high
+        return result.low, result.high
 
     more = f", {each} trials each" if each > 1 else ""
     data = f"{labels} labels of {judged}{more}, {rate:.0%} good, judge {se:.0%}/{sp:.0%}"
@@ -204,13 +204,13 @@ def drawn_by_weight(labels: int, judged: int, rate: float, error: float, *, over
 
 def from_elsewhere(good: int, bad: int, judged: int, rate: float, se: float, sp: float) -> Case:
     def draw(random: Random) -> Interval:
-        _, passed = _judged(random, judged, rate, se, sp)
+        _, passed = _judge_cases(random, judged, rate, se, sp)
         tp, tn = float(random.binomial(good, se)), float(random.binomial(bad, sp))
         try:
-            found = rogan_gladen(passed.astype(float).tolist(), range(judged), Table(tp, good - tp, tn, bad - tn))
+            result = rogan_gladen(passed.astype(float).tolist(), range(judged), Table(tp, good - tp, tn, bad - tn))
         except NotIdentifiable:
             return None
-        return found.low, found.high
+        return result.low, result.high
 
     data = f"{good} good and {bad} bad labels, {judged} judged, {rate:.0%} good, judge {se:.0%}/{sp:.0%}"
     return Case("corrected, labels from elsewhere", data, draw, rate)
@@ -259,24 +259,24 @@ CASES = (
 )
 
 
-def measured(place: int) -> tuple[float, float, int]:
+def measure_coverage(place: int) -> tuple[float, float, int]:
     """Return how often the intervals of a case hold the truth, their mean width, and how many sets have none."""
     case = CASES[place]
     random = np.random.default_rng(place)
-    ends = [found for _ in range(SETS) if (found := case.draw(random)) is not None]
+    ends = [result for _ in range(SETS) if (result := case.draw(random)) is not None]
     known = [(low, high) for low, high in ends if low is not None and high is not None]
-    held = sum(low <= case.truth <= high for low, high in known) / len(known)
-    return held, sum(high - low for low, high in known) / len(known), SETS - len(known)
+    share = sum(low <= case.truth <= high for low, high in known) / len(known)
+    return share, sum(high - low for low, high in known) / len(known), SETS - len(known)
 
 
-def _verdict(held: float) -> str:
-    low, high = ASKED
-    return "holds too seldom" if held < low else "wider than need be" if held > high else "as asked"
+def _verdict(share: float) -> str:
+    low, high = EXPECTED_SHARES
+    return "holds too seldom" if share < low else "wider than need be" if share > high else "as asked"
 
 
 if __name__ == "__main__":
     print("| interval | data | holds the truth | mean width | without one | |\n|---|---|---:|---:|---:|---|")
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for case, (held, width, without) in zip(CASES, pool.map(measured, range(len(CASES))), strict=True):
+        for case, (held, width, without) in zip(CASES, pool.map(measure_coverage, range(len(CASES))), strict=True):
             row = f"| {case.what} | {case.data} | {held:.1%} | {width:.3f} | {without} | {_verdict(held)} |"
             print(row, flush=True)

@@ -77,23 +77,23 @@ def conversations(count: int, turns: int = 3) -> Iterator[dict[str, Any]]:
     """Yield conversations whose messages have about 200 tokens each, none of them kept."""
     draw = random.Random(3)
     for i in range(count):
-        said = [" ".join(draw.choices(WORDS, k=110)) for _ in range(2 * turns)]
-        said[-1] += f" {QUOTE}"
+        texts = [" ".join(draw.choices(WORDS, k=110)) for _ in range(2 * turns)]
+        texts[-1] += f" {QUOTE}"
         roles = ("user", "assistant")
-        messages = [{"role": roles[k % 2], "content": text} for k, text in enumerate(said)]
+        messages = [{"role": roles[k % 2], "content": text} for k, text in enumerate(texts)]
         yield {"id": f"c{i}", "goal": f"The user wants a refund for order {1000 + i}", "messages": messages}
 
 
-def compare(latency: int, at_a_time: int, systems: Sequence[str], asked: str) -> None:
+def compare(latency: int, at_a_time: int, systems: Sequence[str], question: str) -> None:
     """Print the table of `../shared/bench/compare.py`."""
     options = ["--n", COUNT, "--conc", at_a_time, "--latency-ms", latency, "--reps", 3]
     ours = f"vivavoce={sys.executable}:{Path(__file__).with_name('drv_vivavoce.py')}"
     command = [sys.executable, str(PEERS / "compare.py"), *map(str, options), *systems, "--driver", ours]
     subprocess.run(command, check=True)
-    print(f"asked: {asked}", flush=True)
+    print(f"asked: {question}", flush=True)
 
 
-def stored(rows: Iterator[dict[str, Any]], address: str) -> tuple[RunResult, BaseMultiTurnMetric, Counter[str]]:
+def store_rows(rows: Iterator[dict[str, Any]], address: str) -> tuple[RunResult, BaseMultiTurnMetric, Counter[str]]:
     """Judge rows into a store that is thrown away; return also how often each outcome came, by id and by cause."""
     metric = Goal(judge(address))
     with tempfile.TemporaryDirectory() as folder:
@@ -110,11 +110,11 @@ def prompts() -> None:
     """Print how long a prompt is beside what it has to hold, and how many calls a verdict takes."""
     with server() as address:
         with (PEERS / "scratch" / "convs200.jsonl").open(encoding="utf-8") as lines:
-            told = [json.loads(line) for line in lines]
-        for one in told:
+            result = [json.loads(line) for line in lines]
+        for one in result:
             one["turns"][-1]["content"] += f" {QUOTE}"
-        rows = [{"id": one["id"], "goal": one["goal"], "messages": one["turns"]} for one in told]
-        stored(iter(rows), address)
+        rows = [{"id": row["id"], "goal": row["goal"], "messages": row["turns"]} for row in result]
+        store_rows(iter(rows), address)
         seen = ask(f"{address}/stats")
     schema = len(json.dumps(class_schema(goal_reply(LEVELS, 0, 0)), separators=(",", ":")))
     needed = sum(len(row["goal"]) + schema + sum(len(m["content"]) for m in row["messages"]) for row in rows) / 4
@@ -158,12 +158,12 @@ def faults() -> None:
     """Print what came of conversations whose judge fails in many ways."""
     with server(f"latency_ms=0&{FAULTS}") as address:
         started = time.perf_counter()
-        _, _, seen = stored(conversations(COUNT), address)
+        _, _, seen = store_rows(conversations(COUNT), address)
         seconds = time.perf_counter() - started
-        said = ask(f"{address}/stats")
+        fields = ask(f"{address}/stats")
     ids = [times for name, times in seen.items() if name.startswith("id ")]
     outcomes = {name: times for name, times in seen.items() if not name.startswith("id ")}
-    sent = said["requests"] + sum(times for kind, times in said["faults"].items() if kind != "garbage")
+    sent = fields["requests"] + sum(times for kind, times in fields["faults"].items() if kind != "garbage")
     once = len(ids) == COUNT and set(ids) == {1}
     print(f"faults ({FAULTS}), {COUNT:,} conversations in {seconds:.1f} s: {outcomes}")
     print(f"each has exactly one outcome: {'yes' if once else 'NO'} (asked: yes); ", end="")

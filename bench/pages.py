@@ -63,7 +63,7 @@ COPIES, ASKED_OF_A_MILLION = 43, 150
 """Copies of a large run that make a million conversations, and the milliseconds asked of a page then."""
 PAGE, PAINTED = 150_000, 200
 """The bytes that a page may weigh on its way, and the milliseconds until a long conversation begins to be drawn."""
-LONGEST = 3
+MAX_SECONDS = 3
 """Seconds that one page is measured for, at most."""
 SAMPLE = json.dumps({"id": "x", "input": "Where is my order, please? It was to come last week.", "tags": ["slow"]})
 BROKEN = Failure(blame="target", kind="timeout", message="no answer within 5 s")
@@ -71,7 +71,7 @@ BROKEN = Failure(blame="target", kind="timeout", message="no answer within 5 s")
 
 def outcome(draw: random.Random, number: int, turns: int = 2) -> Outcome:
     """Return a conversation with five scores: a judged one that sometimes breaks, each turn, and the reward."""
-    held = [
+    conversations = [
         Turn(
             index=index,
             messages=[
@@ -87,13 +87,13 @@ def outcome(draw: random.Random, number: int, turns: int = 2) -> Outcome:
         key=AttemptKey(f"sample-{number:05}", "bot", 0),
         scenario=f"{number:064x}",
         sample=SAMPLE,
-        trajectory=Trajectory(turns=held, seconds=draw.expovariate(0.5)),
+        trajectory=Trajectory(turns=conversations, seconds=draw.expovariate(0.5)),
         started_at=1.7e9 + number,
         position=number,
     )
     goal = min(1.0, round(draw.random() * 1.4, 2))
-    said = " ".join(draw.choices(WORDS, k=20))
-    judged = failed(BROKEN) if number % 50 == 3 else Score(value=goal, raw=goal, reason=said)
+    text = " ".join(draw.choices(WORDS, k=20))
+    judged = failed(BROKEN) if number % 50 == 3 else Score(value=goal, raw=goal, reason=text)
     polite = mean_of_turns([Score(turn=turn, value=float(draw.random() < 0.95)) for turn in range(turns)])
     reward = failed(BROKEN) if judged.state == "error" else Score(value=goal)
     return Outcome(attempt=attempt, scores={"goal": judged, "polite": polite}, reward=reward)
@@ -110,8 +110,8 @@ def add(
 
     async def write() -> None:
         async with store.writer(name, grading.id, grading.fingerprints) as writer:
-            for one in outcomes:
-                await writer.put(one)
+            for outcome in outcomes:
+                await writer.put(outcome)
 
     asyncio.run(write())
     summary = summary or summarise(tally(store.scores(grading.id)), attempts=len(outcomes), failed=0, gate=None)
@@ -125,19 +125,19 @@ def add(
 def build(store: Store) -> None:
     """Write what is measured, through the writer that a run has."""
     draw = random.Random(5)
-    made = [[outcome(draw, number) for number in range(EACH)] for _ in range(10)]
+    rows = [[outcome(draw, number) for number in range(EACH)] for _ in range(10)]
     known: dict[int, Summary] = {}
     for number in range(SMALL):
-        kind = number % len(made)
+        kind = number % len(rows)
         at, summary = 1.7e9 + 3600 * number, known.get(kind)
-        known[kind] = add(store, f"run-{number:04}", f"suite {number % 8}", at, made[kind], summary)
+        known[kind] = add(store, f"run-{number:04}", f"suite {number % 8}", at, rows[kind], summary)
     for name in ("large-a", "large-b"):
         add(store, name, "large", 1.8e9 + ord(name[-1]), [outcome(draw, number) for number in range(LARGE)])
     add(store, "long", "long", 1.9e9, [outcome(draw, 0, LONG)])
     store.index_pending()
 
 
-def built(address: str) -> float:
+def build_store(address: str) -> float:
     """Build a store, and return how many seconds that took; a process of its own."""
     started = time.perf_counter()
     with Store.open(address) as store:
@@ -152,10 +152,10 @@ def serving(address: str) -> Generator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            said = process.stderr.readline()
-            found = re.search(r"http://\S+?(?=/ )", said)
-            assert found is not None, said
-            yield found[0]
+            line = process.stderr.readline()
+            match = re.search(r"http://\S+?(?=/ )", line)
+            assert match is not None, line
+            yield match[0]
         finally:
             process.terminate()
             process.stderr.read()
@@ -184,12 +184,12 @@ def share(times: Sequence[float], part: float) -> float:
     return 1000 * sorted(times)[math.ceil(part * len(times)) - 1]
 
 
-def measure(reader: Reader, what: str, asked: int, paths: Iterator[str], times: int = 20) -> None:
+def measure(reader: Reader, what: str, limit: int, paths: Iterator[str], times: int = 20) -> None:
     """Print how long something takes and weighs: the first time, at the median, and of 20 the slowest but one."""
     took: list[float] = []
     weight = 0
     for path in itertools.islice(paths, times):
-        if sum(took) > LONGEST:
+        if sum(took) > MAX_SECONDS:
             break
         started = time.perf_counter()
         status, body = reader.get(path)
@@ -199,9 +199,9 @@ def measure(reader: Reader, what: str, asked: int, paths: Iterator[str], times: 
             return
         weight = max(weight, len(gzip.compress(body, 6)))
     middle, late = share(took, 0.5), share(took, 0.95)
-    miss = "  MISSED" if late > asked or (weight > PAGE and not what.startswith("API")) else ""
+    miss = "  MISSED" if late > limit or (weight > PAGE and not what.startswith("API")) else ""
     print(
-        f"  {what:<44} {1000 * took[0]:8.1f} {middle:8.1f} {late:8.1f} ms  ≤ {asked:<4} {weight / 1000:6.1f} KB{miss}",
+        f"  {what:<44} {1000 * took[0]:8.1f} {middle:8.1f} {late:8.1f} ms  ≤ {limit:<4} {weight / 1000:6.1f} KB{miss}",
         flush=True,
     )
 
@@ -224,24 +224,24 @@ def small(path: str) -> Iterator[str]:
 def look(reader: Reader, least: int = 0) -> None:
     """Print what each page takes beside what was asked, which is `least` or more."""
 
-    def timed(what: str, asked: int, paths: Iterator[str], times: int = 20) -> None:
-        measure(reader, what, max(asked, least), paths, times)
+    def time_requests(what: str, limit: int, paths: Iterator[str], times: int = 20) -> None:
+        measure(reader, what, max(limit, least), paths, times)
 
     same: Callable[[str], Iterator[str]] = itertools.repeat
-    run, one = "/runs/large-a", "/runs/large-a/samples"
+    run, text = "/runs/large-a", "/runs/large-a/samples"
     print(f"  {'':<44} {'first':>8} {'p50':>8} {'p95':>8}     asked  gzipped ≤ 150")
-    timed("runs", 50, same("/"))
+    time_requests("runs", 50, same("/"))
     second = re.search(r'href="([^"]*after=[^"]*)"', reader.get("/")[1].decode())
-    timed("runs, the second page", 50, same(unescape(second[1]) if second else "/none"))
-    timed("runs of a suite", 50, same("/?suite=suite+3"))
-    timed("runs, a part of a name", 100, same("/?q=RUN-05"))
-    timed("run of 100", 50, small("/runs/{}"))
-    timed("run of 20,000", 50, same(run))
+    time_requests("runs, the second page", 50, same(unescape(second[1]) if second else "/none"))
+    time_requests("runs of a suite", 50, same("/?suite=suite+3"))
+    time_requests("runs, a part of a name", 100, same("/?q=RUN-05"))
+    time_requests("run of 100", 50, small("/runs/{}"))
+    time_requests("run of 20,000", 50, same(run))
     for sort in ("-worst", "position", "goal", "-goal", "polite", "turns", "-seconds", "-tokens", "-cost", "trial"):
-        timed(f"  sorted by {sort}", 50, same(f"{run}?sort={sort}"))
+        time_requests(f"  sorted by {sort}", 50, same(f"{run}?sort={sort}"))
     for sort in ("worst", "position", "goal"):
-        timed(f"  {sort}, 15,000 in", 50, same(f"{run}?sort={sort}&after={far(reader, sort, 30)}"))
-    for wanted in (
+        time_requests(f"  {sort}, 15,000 in", 50, same(f"{run}?sort={sort}&after={far(reader, sort, 30)}"))
+    for name in (
         "goal<0.3",
         "worst<1",
         "state:error",
@@ -258,25 +258,25 @@ def look(reader: Reader, least: int = 0) -> None:
         'text:"nowhere"',
         'goal<0.5 text:"refund order" -state:error',
     ):
-        timed(f"  filter {wanted}", 100, same(f"{run}?filter={quote(wanted)}"))
-    timed("  all columns", 50, same(f"{run}?" + "&".join(f"columns={one}" for one in COLUMNS)))
+        time_requests(f"  filter {name}", 100, same(f"{run}?filter={quote(name)}"))
+    time_requests("  all columns", 50, same(f"{run}?" + "&".join(f"columns={column}" for column in COLUMNS)))
     for by in ("tag", "target", "trial"):
-        timed(f"  groups by {by}", 50, same(f"{run}?group={by}"))
-    timed("  distributions", 50, same(f"{run}?histograms=1"))
-    for wanted in SEARCHES:
-        timed(f"search {wanted}", 100, same(f"/search?q={quote(wanted)}"))
-    timed("conversation of a run of 100", 50, small("/runs/{}/samples/sample-00042"))
-    timed("conversation, first of 20,000", 50, same(f"{one}/sample-00000"))
-    timed("conversation, middle of 20,000", 50, same(f"{one}/sample-10000"))
-    timed("conversation of 1,000 turns", 200, same("/runs/long/samples/sample-00000"))
-    timed("  from turn 801", 200, same("/runs/long/samples/sample-00000?from=801"))
+        time_requests(f"  groups by {by}", 50, same(f"{run}?group={by}"))
+    time_requests("  distributions", 50, same(f"{run}?histograms=1"))
+    for name in SEARCHES:
+        time_requests(f"search {name}", 100, same(f"/search?q={quote(name)}"))
+    time_requests("conversation of a run of 100", 50, small("/runs/{}/samples/sample-00042"))
+    time_requests("conversation, first of 20,000", 50, same(f"{text}/sample-00000"))
+    time_requests("conversation, middle of 20,000", 50, same(f"{text}/sample-10000"))
+    time_requests("conversation of 1,000 turns", 200, same("/runs/long/samples/sample-00000"))
+    time_requests("  from turn 801", 200, same("/runs/long/samples/sample-00000?from=801"))
     for path in ("/compare", "/compare?a=run-0001&b=run-0009", "/trends", "/trends?suite=suite+3", "/label", "/jobs"):
-        timed(path, 50, same(path))
-    timed("/compare of two of 20,000", 500, same("/compare?a=large-a&b=large-b"), 5)
-    timed("API: compare two of 20,000", 500, same("/api/v1/comparisons?a=large-a&b=large-b"), 5)
-    timed("API: runs", 50, same("/api/v1/runs"))
-    timed("API: samples", 50, same("/api/v1/runs/large-a/samples"))
-    timed("API: errors", 50, same("/api/v1/runs/large-a/errors"))
+        time_requests(path, 50, same(path))
+    time_requests("/compare of two of 20,000", 500, same("/compare?a=large-a&b=large-b"), 5)
+    time_requests("API: compare two of 20,000", 500, same("/api/v1/comparisons?a=large-a&b=large-b"), 5)
+    time_requests("API: runs", 50, same("/api/v1/runs"))
+    time_requests("API: samples", 50, same("/api/v1/runs/large-a/samples"))
+    time_requests("API: errors", 50, same("/api/v1/runs/large-a/errors"))
 
 
 def paint(base: str) -> None:
@@ -303,13 +303,17 @@ def write(address: str, name: str, stop: float) -> None:
 
     async def go(store: Store) -> int:
         draw = random.Random(9)
-        made = [outcome(draw, number) for number in range(200)]
+        outcomes = [outcome(draw, number) for number in range(200)]
         async with store.writer(name, f"{name}-g1", {}) as writer:
             began, number = time.time(), 0
             while time.time() < stop:
-                one = made[number % len(made)]
+                sample_outcome = outcomes[number % len(outcomes)]
                 key = AttemptKey(f"live-{number:05}", "bot", 0)
-                await writer.put(one.model_copy(update={"attempt": one.attempt.model_copy(update={"key": key})}))
+                await writer.put(
+                    sample_outcome.model_copy(
+                        update={"attempt": sample_outcome.attempt.model_copy(update={"key": key})}
+                    )
+                )
                 number += 1
                 await asyncio.sleep(max(0.0, began + number * SCORES / PACE - time.time()))
         return number
@@ -390,8 +394,10 @@ def copy(connection: Connection, old: str, new: str) -> None:
         (sample_index, sample_index.c.grading_id == f"{old}-g1", {"attempt_id": sample_index.c.attempt_id + after}),
     ):
         known: dict[str, Any] = {"run_id": new, "grading_id": f"{new}-g1", **changed}
-        columns = [one for one in table.c if table is not scores or one.name != "id"]
-        values = [literal(value) if isinstance(value := known.get(one.name, one), str) else value for one in columns]
+        columns = [column for column in table.c if table is not scores or column.name != "id"]
+        values = [
+            literal(value) if isinstance(value := known.get(column.name, column), str) else value for column in columns
+        ]
         connection.execute(insert(table).from_select(columns, select(*values).where(which)))
 
 
@@ -414,7 +420,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, server(durable=True) as running, running.database() as address:
         stores = {"SQLite": f"{folder}/x.db", "PostgreSQL": address}
         with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as processes:
-            for name, seconds in zip(stores, processes.map(built, stores.values()), strict=True):
+            for name, seconds in zip(stores, processes.map(build_store, stores.values()), strict=True):
                 print(f"{name}: written, and read for search, in {seconds:.0f} s", flush=True)
         for name, address in stores.items():
             database(name, address, million="million" in sys.argv[1:])

@@ -76,10 +76,10 @@ def processes(of_ray: bool) -> Iterator[Path]:
     yield Path("/proc/self")
     for path in Path("/proc").glob("[0-9]*") if of_ray else ():
         try:
-            said = (path / "cmdline").read_bytes()
+            content = (path / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"ray::" in said or b"/ray/" in said:
+        if b"ray::" in content or b"/ray/" in content:
             yield path
 
 
@@ -97,17 +97,17 @@ def cpu(of_ray: bool) -> float:
 
 def memory(of_ray: bool) -> float:
     """Return the memory of these processes in MB, with their share of what they have in common."""
-    found = 0.0
+    result = 0.0
     for path in processes(of_ray):
         try:
             lines = (path / "smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        found += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
-    return found
+        result += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return result
 
 
-def measured(work: Callable[[Callable[[], None]], None], *, of_ray: bool = False) -> Found:
+def measure_work(work: Callable[[Callable[[], None]], None], *, of_ray: bool = False) -> Found:
     """Return what some work takes, beyond what there was before; it says now and then when to look.
 
     Processes of Ray are gone when the work is over, so what they used is what was seen last.
@@ -130,7 +130,7 @@ def in_one_piece(suite: Suite, folder: Path) -> Found:
         with Store.open(str(folder / "one.db")) as store:
             run_loop(suite_run(suite, RunOptions(), store=store).execute())
 
-    return measured(work)
+    return measure_work(work)
 
 
 def in_parts(job: Job, pool: Pool, *, of_ray: bool) -> Found:
@@ -139,13 +139,13 @@ def in_parts(job: Job, pool: Pool, *, of_ray: bool) -> Found:
         work_through(job.parts, pool, Allowance(pool.size), progress, lambda _: look())
         assert len(progress.done) == len(job.parts)
 
-    return measured(work, of_ray=of_ray)
+    return measure_work(work, of_ray=of_ray)
 
 
-def told(name: str, found: Found, count: int, beside: Found | None = None) -> None:
-    ratio = "" if beside is None else f", {found.cpu / beside.cpu:.2f} × one process (asked: at most 1.5)"
-    each = f"{found.cpu / count * 1e3:.3f} ms of processors a conversation"
-    print(f"{name:<24}{each}, {count / found.wall:,.0f} a second, {found.memory:,.0f} MB more{ratio}", flush=True)
+def print_figure(name: str, figure: Found, count: int, beside: Found | None = None) -> None:
+    ratio = "" if beside is None else f", {figure.cpu / beside.cpu:.2f} × one process (asked: at most 1.5)"
+    each = f"{figure.cpu / count * 1e3:.3f} ms of processors a conversation"
+    print(f"{name:<24}{each}, {count / figure.wall:,.0f} a second, {figure.memory:,.0f} MB more{ratio}", flush=True)
 
 
 def suite_of(path: Path, metrics: str, judge: str | None) -> Suite:
@@ -160,18 +160,18 @@ def job(suite: Suite, path: Path, folder: Path, count: int, rows: int | None = N
 def with_ray(path: Path, folder: Path, metrics: str, judge: str | None, count: int, rows: int | None = None) -> Found:
     """Measure with Ray, whose start is left out; called in its own environment."""
     place = folder / f"ray-{rows or 0}"
-    made = job(suite_of(path, metrics, judge), path, place, count, rows)
-    pool = RayWorkers(made, Folder(str(place)), place / "scratch", WORKERS)
+    result = job(suite_of(path, metrics, judge), path, place, count, rows)
+    pool = RayWorkers(result, Folder(str(place)), place / "scratch", WORKERS)
     pool.processes()
-    return in_parts(made, pool, of_ray=True)
+    return in_parts(result, pool, of_ray=True)
 
 
 def ray_apart(arguments: Sequence[str]) -> Found | None:
     if not RAY.exists():
         print("with Ray: run `make .venv-ray/ready` first")
         return None
-    said = subprocess.run([RAY, __file__, "ray", *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return Found(*json.loads(said.splitlines()[-1]))
+    output = subprocess.run([RAY, __file__, "ray", *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return Found(*json.loads(output.splitlines()[-1]))
 
 
 def compare(title: str, count: int, metrics: str, judge: str | None, *, one: bool = True) -> None:
@@ -183,12 +183,12 @@ def compare(title: str, count: int, metrics: str, judge: str | None, *, one: boo
         whole = None
         if one:
             whole = in_one_piece(suite_of(path, metrics, judge), folder)
-            told("one process", whole, count)
+            print_figure("one process", whole, count)
             alone = job(suite_of(path, metrics, judge), path, folder / "parts", count)
             pool = OneProcess(alone, Folder(str(folder / "parts")), folder / "scratch")
-            told("parts, one process", in_parts(alone, pool, of_ray=False), count, whole)
-        if (found := ray_apart([str(path), made, metrics, judge or "", str(count)])) is not None:
-            told(f"parts, Ray, {WORKERS} workers", found, count, whole)
+            print_figure("parts, one process", in_parts(alone, pool, of_ray=False), count, whole)
+        if (result := ray_apart([str(path), made, metrics, judge or "", str(count)])) is not None:
+            print_figure(f"parts, Ray, {WORKERS} workers", result, count, whole)
 
 
 def overhead() -> None:
@@ -199,12 +199,12 @@ def overhead() -> None:
         folder = Path(made)
         path = folder / "talks.parquet"
         write(path, FEW)
-        found: dict[int, Found] = {}
+        figures: dict[int, Found] = {}
         for rows in (BATCH, LARGE):
             alone = job(suite_of(path, EXACT, None), path, folder / str(rows), FEW, rows)
             pool = OneProcess(alone, Folder(str(folder / str(rows))), folder / "scratch")
-            found[rows] = in_parts(alone, pool, of_ray=False)
-        cost("one process", found[BATCH], found[LARGE], small - large)
+            figures[rows] = in_parts(alone, pool, of_ray=False)
+        cost("one process", figures[BATCH], figures[LARGE], small - large)
         of_ray = [ray_apart([str(path), made, EXACT, "", str(FEW), str(rows)]) for rows in (BATCH, LARGE)]
         if of_ray[0] is not None and of_ray[1] is not None:
             cost(f"Ray, {WORKERS} workers", of_ray[0], of_ray[1], small - large)
@@ -226,8 +226,8 @@ def fine(body: object) -> dict[str, object]:
 def main(arguments: Sequence[str]) -> None:
     if arguments[:1] == ["ray"]:
         path, folder, metrics, judge, count, *rows = arguments[1:]
-        found = with_ray(Path(path), Path(folder), metrics, judge or None, int(count), *map(int, rows))
-        print(json.dumps([found.cpu, found.wall, found.memory]))
+        figure = with_ray(Path(path), Path(folder), metrics, judge or None, int(count), *map(int, rows))
+        print(json.dumps([figure.cpu, figure.wall, figure.memory]))
         return
     if arguments[:1] == ["million"]:
         compare("two exact metrics", MILLION, EXACT, None, one=False)

@@ -97,8 +97,8 @@ def lead(url: str, every: int) -> tuple[float, float, float]:
     result = run_suite("suite.yaml")
     wall, cpu = time.perf_counter() - started, time.process_time() - cpu
     assert result.summary.grader("goal").mean == 0.0
-    held = sum(len(outcome.attempt.trajectory.turns) for outcome in result.outcomes())
-    assert (result.summary.attempts, held) == (TESTS, TESTS * TURNS)
+    total = sum(len(outcome.attempt.trajectory.turns) for outcome in result.outcomes())
+    assert (result.summary.attempts, total) == (TESTS, TESTS * TURNS)
     return wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 * 1.048576 - before
 
 
@@ -109,13 +109,13 @@ def cacheable(turns: int = 10) -> float:
     from vivavoce.penelope import PenelopeAgent
     from vivavoce.testing import ScriptedModel
 
-    said, answered = recorded(turns)
+    texts, reply = build_recorded(turns)
     judge = ScriptedModel(lambda _: json.loads(json.dumps(VERDICT)))
-    tester = ScriptedModel([[ToolCall(name="send_message_to_target", args={"message": one})] for one in said])
+    tester = ScriptedModel([[ToolCall(name="send_message_to_target", args={"message": text})] for text in texts])
     agent = PenelopeAgent(
         tester, goal_metric=GoalAchievementJudge(judge), max_turns=turns, checks=(), review_tester=False
     )
-    replies = iter(answered)
+    replies = iter(reply)
     goal = "The customer's booking is changed as they ask, within the airline's policy, and they know what it costs"
     result = agent.execute_test(lambda message: next(replies), goal=goal)
     assert len(judge.requests) == result.turns_used == turns
@@ -137,18 +137,18 @@ VERDICT: dict[str, Any] = {
 }
 
 
-def recorded(turns: int) -> tuple[Sequence[str], Sequence[str]]:
+def build_recorded(turns: int) -> tuple[Sequence[str], Sequence[str]]:
     """Return what users and assistants say in sentences of the length that real conversations have."""
-    said = [
+    messages = [
         f"In turn {i} I would like to know more about the fare of my flight on the {i + 3}th of May."
         for i in range(turns)
     ]
-    answered = [
+    replies = [
         f"For the flight of the {i + 3}th of May the basic fare holds, so a change costs {50 + i} dollars and the "
         "difference in price. Would you like me to look for another flight on that day, or on the day after?"
         for i in range(turns)
     ]
-    return said, answered
+    return messages, replies
 
 
 def main() -> None:
@@ -164,10 +164,10 @@ def main() -> None:
             print(f"{TESTS} tests of {TURNS} turns, {AT_A_TIME} at a time, {drive.DELAY * 1000:.0f} ms a reply")
             print(f"bare loop {bare / ideal:.2f} × ideal")
             for every in (1, TURNS):
-                wall, cpu, held = lead(url, every)
+                wall, cpu, memory = lead(url, every)
                 print(
                     f"goal judged every {every} turns: wall {wall:.2f} s = {wall / ideal:.2f} × ideal (asked: ≤ 1.15); "
-                    f"CPU {cpu / TESTS / TURNS * 1000:.2f} ms a turn; {held:.0f} MB above the start (asked: ≤ 60)"
+                    f"CPU {cpu / TESTS / TURNS * 1000:.2f} ms a turn; {memory:.0f} MB above the start (asked: ≤ 60)"
                 )
         server.kill()
     print(f"goal judged in each of 10 turns: {cacheable():.0%} of the judge's prompts is cacheable (asked: ≥ 70 %)")

@@ -124,11 +124,11 @@ async def _at_a_time(
     metrics = [create_metric(name, model=model) for name in METRICS]
     places = asyncio.Semaphore(AT_A_TIME)
 
-    async def one(sample: Sample) -> None:
+    async def run_sample(sample: Sample) -> None:
         async with places:
             await judge(metrics, sample)
 
-    await asyncio.gather(*(one(sample) for sample in read_samples(path)))
+    await asyncio.gather(*(run_sample(sample) for sample in read_samples(path)))
     await model.close()
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from vivavoce.records.run import Verdict
 from vivavoce.report.comparison.comparison import Comparison, GraderComparison, Side, TargetComparison
 from vivavoce.report.comparison.pairing import loss_of
-from vivavoce.report.comparison.regressions import Tolerance, ruled
+from vivavoce.report.comparison.regressions import Tolerance, add_ruling
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.bounded_mean import bounded_mean
 from vivavoce.stats.groups import RATE, Cell, Sample, adjust_p_values, group_differences
@@ -61,11 +61,11 @@ class Promise:
 
 
 def _limits(passed: NDArray[np.int64], tries: int) -> tuple[float, float]:
-    found = share_interval(Counter((int(each), tries) for each in passed))
-    assert found is not None
-    assert found.low is not None
-    assert found.high is not None
-    return found.low, found.high
+    estimate = share_interval(Counter((int(each), tries) for each in passed))
+    assert estimate is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.low, estimate.high
 
 
 def covers(samples: int, tries: int, rate: Rate, low: float = 0.93) -> Promise:
@@ -104,25 +104,27 @@ def _data(samples: int, tries: int, rate: Rate) -> str:
     return f"{samples} samples × {tries}, {rates}"
 
 
-def graded(samples: int, share: float, low: float = 0.93) -> tuple[Promise, Promise]:
+def grade_promises(samples: int, share: float, low: float = 0.93) -> tuple[Promise, Promise]:
     """Scores of 1, of which a share is 0.5: the interval of the mean, and a gate on its lower end."""
     truth = 1 - share / 2
 
     def ends(random: Random, sets: int) -> list[tuple[float, float]]:
         counts = random.binomial(samples, share, sets)
         known = {int(each): mean_interval([0.5] * each + [1.0] * (samples - each)) for each in np.unique(counts)}
-        return [(one.low or 0.0, one.high or 0.0) for each in counts if (one := known[int(each)]) is not None]
+        return [
+            (estimate.low or 0.0, estimate.high or 0.0) for each in counts if (estimate := known[int(each)]) is not None
+        ]
 
-    def covered(random: Random, sets: int) -> float:
+    def covers(random: Random, sets: int) -> float:
         return sum(below - 1e-12 <= truth <= above + 1e-12 for below, above in ends(random, sets)) / sets
 
-    def passed(random: Random, sets: int) -> float:
+    def passes(random: Random, sets: int) -> float:
         return sum(below >= truth for below, _ in ends(random, sets)) / sets
 
     data = f"{samples} graded scores, {share:.0%} of them 0.5"
     return (
-        Promise("interval holds the mean", data, covered, low, 1.0),
-        Promise("`on: lower` passes a bot at the limit", data, passed, 0.0, FALSE_PASS),
+        Promise("interval holds the mean", data, covers, low, 1.0),
+        Promise("`on: lower` passes a bot at the limit", data, passes, 0.0, FALSE_PASS),
     )
 
 
@@ -130,7 +132,7 @@ def alike_groups(groups: int, size: int, rate: float, tries: int = 1) -> Promise
     """Groups that do not differ: how often one is named."""
 
     def measure(random: Random, sets: int) -> float:
-        return sum(bool(_named(random.binomial(tries, rate, (groups, size)), tries)) for _ in range(sets)) / sets
+        return sum(bool(_name_groups(random.binomial(tries, rate, (groups, size)), tries)) for _ in range(sets)) / sets
 
     data = f"{groups} groups of {size} × {tries}, {rate:.0%}"
     return Promise("a group is named, none differs", data, measure, 0.0, RATE + SLACK)
@@ -143,8 +145,8 @@ def one_bad_group(groups: int, size: int) -> Promise:
         wrong = 0.0
         for _ in range(sets):
             rates = np.where(np.arange(groups) == 0, 0.3, 0.9)[:, None]
-            named = _named(random.binomial(1, np.broadcast_to(rates, (groups, size))), 1)
-            wrong += len([name for name in named if name != "0"]) / max(1, len(named))
+            names = _name_groups(random.binomial(1, np.broadcast_to(rates, (groups, size))), 1)
+            wrong += len([name for name in names if name != "0"]) / max(1, len(names))
         return wrong / sets
 
     return Promise(
@@ -152,19 +154,21 @@ def one_bad_group(groups: int, size: int) -> Promise:
     )
 
 
-def _named(passed: NDArray[np.int64], tries: int) -> list[str]:
+def _name_groups(passed: NDArray[np.int64], tries: int) -> list[str]:
     samples: Counter[Sample] = Counter()
     for number, group in enumerate(passed):
         for value in group:
             samples[(Cell(frozenset({str(number)}), int(value), tries),)] += 1
-    return [name for name, one in group_differences(samples).items() if one is not None and one.differs]
+    return [
+        name for name, difference in group_differences(samples).items() if difference is not None and difference.differs
+    ]
 
 
-def alike_users(one: int, other: int, features: int = 27) -> Promise:
+def alike_users(first: int, other: int, features: int = 27) -> Promise:
     """Rare, flagged and counted features of alike users: how often any is said to differ."""
 
     def measure(random: Random, sets: int) -> float:
-        number, kinds = one + other, features // 3
+        number, kinds = first + other, features // 3
         sets = max(1, sets // 4 if number <= 500 else sets // 20)  # they take long
         bounds = [(0.0, 1.0)] * (2 * kinds) + [(-np.inf, np.inf)] * kinds
         wrong = 0
@@ -174,7 +178,7 @@ def alike_users(one: int, other: int, features: int = 27) -> Promise:
             )
             flags = (random.random((number, kinds)) < 0.06).astype(np.float64)
             values = np.hstack([rare, flags, random.lognormal(2, 0.5, (number, kinds))])
-            found = mean_differences(values, range(number), np.arange(number) < one, bounds)
+            found = mean_differences(values, range(number), np.arange(number) < first, bounds)
             q_values = adjust_p_values(
                 [1.0 if each is None or each.p_value is None else each.p_value for each in found]
             )
@@ -183,18 +187,18 @@ def alike_users(one: int, other: int, features: int = 27) -> Promise:
             )
         return wrong / sets
 
-    return Promise("a feature differs, users are alike", f"{one} and {other} users", measure, 0.0, RATE + SLACK)
+    return Promise("a feature differs, users are alike", f"{first} and {other} users", measure, 0.0, RATE + SLACK)
 
 
-def _compared(differences: Floats, level: float = 0.95) -> PairedDifference:
+def _compare_means(differences: Floats, level: float = 0.95) -> PairedDifference:
     return _compared_once(tuple(np.sort(differences).tolist()), level)
 
 
 @lru_cache(maxsize=200_000)
 def _compared_once(differences: tuple[float, ...], level: float) -> PairedDifference:
-    found = difference_of(differences, level)
-    assert found is not None
-    return found
+    paired_difference = difference_of(differences, level)
+    assert paired_difference is not None
+    return paired_difference
 
 
 def rare_gain(samples: int, share: float) -> Promise:
@@ -202,7 +206,7 @@ def rare_gain(samples: int, share: float) -> Promise:
 
     def measure(random: Random, sets: int) -> float:
         changes = np.where(random.random((sets, samples)) < share, 1 - share, -share)
-        return sum((_compared(row).high or 0.0) < 0 for row in changes) / sets
+        return sum((_compare_means(row).high or 0.0) < 0 for row in changes) / sets
 
     data = f"{samples} samples, {share:.0%} gain {1 - share:.2f}, the others lose {share:.2f}"
     return Promise("worse by `compare`, same mean", data, measure, 0.0, 0.025 + SLACK)
@@ -213,8 +217,8 @@ def even_changes(samples: int, deviation: float) -> Promise:
 
     def measure(random: Random, sets: int) -> float:
         sets = max(1, sets // 4)  # they take long
-        found = [_compared(row) for row in random.normal(0.0, deviation, (sets, samples)).clip(-1, 1)]
-        return sum((one.p_value or 0.0) <= 0.05 for one in found) / sets
+        differences = [_compare_means(row) for row in random.normal(0.0, deviation, (sets, samples)).clip(-1, 1)]
+        return sum((difference.p_value or 0.0) <= 0.05 for difference in differences) / sets
 
     data = f"{samples} samples, standard deviation {deviation}"
     return Promise("a change by `compare`, same mean", data, measure, 0.0, 0.05 + SLACK)
@@ -222,7 +226,7 @@ def even_changes(samples: int, deviation: float) -> Promise:
 
 def gate(graders: Sequence[tuple[Floats, tuple[int, int] | None]]) -> Verdict:
     """Return the verdict of `--fail-on-worse` for the differences of some graders, with the passes lost and gained."""
-    rows = [_graded(str(number), differences, flips) for number, (differences, flips) in enumerate(graders)]
+    rows = [_grade_flips(str(number), differences, flips) for number, (differences, flips) in enumerate(graders)]
     target = TargetComparison(
         target_a="bot", target_b="bot", matched=rows[0].n, unmatched_a=[], unmatched_b=[], graders=rows
     )
@@ -230,17 +234,17 @@ def gate(graders: Sequence[tuple[Floats, tuple[int, int] | None]]) -> Verdict:
         suite_a="s", run_a="a", grading_a="a1", suite_b="s", run_b="b", grading_b="b1", targets=[target],
         targets_only_a=[], targets_only_b=[], graders_only_a=[], graders_only_b=[],
     )  # fmt: skip
-    ruling = ruled(comparison, Tolerance()).ruling
+    ruling = add_ruling(comparison, Tolerance()).ruling
     assert ruling is not None
     return ruling.verdict
 
 
-def _graded(name: str, differences: Floats, flips: tuple[int, int] | None) -> GraderComparison:
-    found, side = _compared(differences), Side(scored=len(differences), errors=0, skipped=0)
-    loss = loss_of(found, differences.tolist(), flips, 0.95)
+def _grade_flips(name: str, differences: Floats, flips: tuple[int, int] | None) -> GraderComparison:
+    paired, side = _compare_means(differences), Side(scored=len(differences), errors=0, skipped=0)
+    loss = loss_of(paired, differences.tolist(), flips, 0.95)
     return GraderComparison(
-        name=name, a=side, b=side, n=found.n, difference=found.mean, low=found.low, high=found.high,
-        p_value=found.p_value, loss=loss, same_fingerprint=True,
+        name=name, a=side, b=side, n=paired.n, difference=paired.mean, low=paired.low, high=paired.high,
+        p_value=paired.p_value, loss=loss, same_fingerprint=True,
     )  # fmt: skip
 
 
@@ -298,9 +302,9 @@ def detectable(samples: int, flips: float, low: float = POWER - 0.05) -> Promise
         seen = 0
         for _ in range(sets):
             before = random.choice([-1.0, 0.0, 1.0], samples, p=[flips / 2, 1 - flips, flips / 2])
-            lost = min(1 - flips / 2, flips / 2 + (_compared(before).detectable or 1.0))
+            lost = min(1 - flips / 2, flips / 2 + (_compare_means(before).detectable or 1.0))
             after = random.choice([-1.0, 0.0, 1.0], samples, p=[lost, max(0.0, 1 - lost - flips / 2), flips / 2])
-            seen += (_compared(after).high or 0.0) < 0
+            seen += (_compare_means(after).high or 0.0) < 0
         return seen / sets
 
     return Promise("a detectable change shows", f"{samples} samples, {flips:.0%} flip", measure, low, 1.0)
@@ -317,8 +321,8 @@ def best_target(targets: int, samples: int, rate: float) -> Promise:
             scores = (np.where(random.random((targets, samples)) < 0.7, hard, own) < rate).astype(np.float64)
             first = int(scores.mean(axis=1).argmax())
             level = 1 - 0.05 / (targets - 1)
-            found = [_compared(scores[first] - scores[n], level) for n in range(targets) if n != first]
-            wrong += all(one.low is not None and one.low > 0 for one in found)
+            differences = [_compare_means(scores[first] - scores[n], level) for n in range(targets) if n != first]
+            wrong += all(difference.low is not None and difference.low > 0 for difference in differences)
         return wrong / sets
 
     return Promise(
@@ -326,16 +330,16 @@ def best_target(targets: int, samples: int, rate: float) -> Promise:
     )
 
 
-def planned(samples: int, trials: int, rate: float) -> Promise:
+def plan_promise(samples: int, trials: int, rate: float) -> Promise:
     """Plans that are learnt from a pilot: how often the planned size has less than 70% power, with 80% promised."""
 
     def measure(random: Random, sets: int) -> float:
         short = 0
         for _ in range(sets):
             pilot = (random.random((samples, trials)) < rate).astype(np.float64)
-            found = trial_variance({str(number): row.tolist() for number, row in enumerate(pilot)})
-            assert found is not None
-            short += _power(samples_for(0.1, found.high, 1, POWER) or 0, rate) < 0.7
+            variance = trial_variance({str(number): row.tolist() for number, row in enumerate(pilot)})
+            assert variance is not None
+            short += _power(samples_for(0.1, variance.high, 1, POWER) or 0, rate) < 0.7
         return short / sets
 
     data = f"pilot of {samples} × {trials}, {rate:.0%}, a fall by 0.1"
@@ -356,10 +360,10 @@ def change_shown(samples: int, lose: float, gain: float, alpha: float = 0.025) -
     excludes 0, and 5% where `--fail-on-worse` fails.
     """
     turns = _binomial(samples, lose + gain)
-    return float(turns @ [_shown(turned, gain / (lose + gain), alpha) for turned in range(samples + 1)])
+    return float(turns @ [_show_gain(turned, gain / (lose + gain), alpha) for turned in range(samples + 1)])
 
 
-def _shown(turned: int, gain: float, alpha: float) -> float:
+def _show_gain(turned: int, gain: float, alpha: float) -> float:
     """Return how often so few of those that turned are passes that McNemar's test sees the others as worse."""
     few = int((_binomial(turned, 0.5).cumsum() <= alpha + 1e-12).sum())
     return float(_binomial(turned, gain)[:few].sum())
@@ -415,9 +419,9 @@ PROMISES: tuple[Promise, ...] = (
     false_pass(30, 3, (2.0, 0.1)),
     false_pass(100, 3, (20.0, 0.4)),
     false_pass(100, 3, (0.5, 0.5)),
-    *graded(20, 0.2),
-    *graded(50, 0.1),
-    *graded(100, 0.05),
+    *grade_promises(20, 0.2),
+    *grade_promises(50, 0.1),
+    *grade_promises(100, 0.05),
     alike_groups(3, 4, 0.5),
     alike_groups(5, 20, 0.9),
     alike_groups(20, 10, 0.97),
@@ -459,10 +463,10 @@ PROMISES: tuple[Promise, ...] = (
     detectable(200, 0.1),
     best_target(2, 40, 0.8),
     best_target(5, 100, 0.8),
-    planned(2, 1, 0.9),
-    planned(10, 1, 0.9),
-    planned(10, 2, 0.8),
-    planned(30, 4, 0.9),
+    plan_promise(2, 1, 0.9),
+    plan_promise(10, 1, 0.9),
+    plan_promise(10, 2, 0.8),
+    plan_promise(30, 4, 0.9),
     let_through(50, 0.8),
     let_through(200, 0.8),
 )
@@ -517,8 +521,8 @@ def two_values(samples: int, score: float, rate: float) -> tuple[float, float]:
 @lru_cache
 def _ends_of_two(samples: int, score: float) -> Floats:
     """Return the interval of the mean for each number of scores that are not 0."""
-    found = [mean_interval([score] * number + [0.0] * (samples - number)) for number in range(samples + 1)]
-    return np.array([(one.low, one.high) for one in found if one is not None])
+    estimates = [mean_interval([score] * number + [0.0] * (samples - number)) for number in range(samples + 1)]
+    return np.array([(estimate.low, estimate.high) for estimate in estimates if estimate is not None])
 
 
 def worst_of_two(samples: int, score: float) -> tuple[float, float, float]:
@@ -613,11 +617,11 @@ def main() -> None:
     """Print a row for each promise."""
     sets = int(sys.argv[1]) if len(sys.argv) > 1 else SETS
     print("| promise | data | asked | measured | |\n|---|---|---:|---:|---|")
-    for one in PROMISES:
-        rate = one.measured(sets)
-        asked = f"≥ {one.low:.1%}" if one.high == 1.0 else f"≤ {one.high:.1%}"
-        verdict = "kept" if one.low <= rate <= one.high else "NOT KEPT"
-        print(f"| {one.what} | {one.data} | {asked} | {rate:.1%} | {verdict} |", flush=True)
+    for promise in PROMISES:
+        rate = promise.measured(sets)
+        question = f"≥ {promise.low:.1%}" if promise.high == 1.0 else f"≤ {promise.high:.1%}"
+        verdict = "kept" if promise.low <= rate <= promise.high else "NOT KEPT"
+        print(f"| {promise.what} | {promise.data} | {question} | {rate:.1%} | {verdict} |", flush=True)
     exact_tables()
 
 

@@ -43,7 +43,7 @@ WORDS = (
 OPENINGS = ("hi, ", "Hello, ", "hey ", "", "", "please ", "Can you ")
 
 
-def said(draw: random.Random, words: float) -> list[AnyMessage]:
+def make_messages(draw: random.Random, words: float) -> list[AnyMessage]:
     """Return a conversation of a user who writes so many words a message, more or less."""
     messages: list[AnyMessage] = []
     for _ in range(1 + min(9, int(draw.expovariate(0.35)))):
@@ -57,7 +57,7 @@ def said(draw: random.Random, words: float) -> list[AnyMessage]:
 def users(name: str, number: int, seed: int, words: float = 9.0) -> UserSides:
     """Return users who write so many words a message."""
     draw = random.Random(seed)
-    sides = (user_side(f"{name}-{place}", said(draw, words)) for place in range(number))
+    sides = (user_side(f"{name}-{place}", make_messages(draw, words)) for place in range(number))
     return UserSides(name, [side for side in sides if side is not None])
 
 
@@ -65,10 +65,10 @@ def alarms(number: int, words: float = 9.0) -> str:
     """Return in which part of the sets the classifier, and any feature, tells the sides apart."""
     apart = differ = below = 0
     for seed in range(SETS):
-        found = realism(users("a", number, 2 * seed, words), users("b", number, 2 * seed + 1), embedder="none")
-        apart += found.apart[0].can_tell is True
-        below += (found.apart[0].high or 1) < 0.5
-        differ += any(one.differs for one in found.features)
+        result = realism(users("a", number, 2 * seed, words), users("b", number, 2 * seed + 1), embedder="none")
+        apart += result.apart[0].can_tell is True
+        below += (result.apart[0].high or 1) < 0.5
+        differ += any(feature.differs for feature in result.features)
     return f"classifier {apart / SETS:6.1%}   (below 50%: {below / SETS:.1%})   any feature {differ / SETS:6.1%}"
 
 
@@ -82,25 +82,25 @@ def alarms_of_meaning(number: int) -> str:
     return f"classifier with vectors {apart / OF_MEANING:6.1%}"
 
 
-def halves(spoken: UserSides) -> tuple[UserSides, UserSides]:
+def halves(users: UserSides) -> tuple[UserSides, UserSides]:
     """Return two halves of one set; what came of one sample stays together."""
-    names = sorted({side.cluster for side in spoken.sides})
+    names = sorted({side.cluster for side in users.sides})
     random.Random(1).shuffle(names)
     first = set(names[: len(names) // 2])
-    one: list[UserSide] = [side for side in spoken.sides if side.cluster in first]
-    other = [side for side in spoken.sides if side.cluster not in first]
+    one: list[UserSide] = [side for side in users.sides if side.cluster in first]
+    other = [side for side in users.sides if side.cluster not in first]
     return UserSides("one half", one), UserSides("the other half", other)
 
 
-def line(what: str, found: Realism) -> None:
+def line(what: str, realism: Realism) -> None:
     """Print what came out of a comparison."""
     figures = [
-        f"{one.by} {one.right:.0%} [{one.low:.0%}, {one.high:.0%}]"
-        for one in found.apart
-        if one.right is not None and one.low is not None and one.high is not None
+        f"{feature.by} {feature.right:.0%} [{feature.low:.0%}, {feature.high:.0%}]"
+        for feature in realism.apart
+        if feature.right is not None and feature.low is not None and feature.high is not None
     ]
-    differ = len([one for one in found.features if one.differs])
-    sizes = f"{found.simulated.conversations:,} and {found.real.conversations:,}"
+    differ = len([feature for feature in realism.features if feature.differs])
+    sizes = f"{realism.simulated.conversations:,} and {realism.real.conversations:,}"
     print(f"{what:44} {sizes:>15}   {'   '.join(figures)}   {differ} features differ")
 
 
@@ -113,20 +113,20 @@ def real_sets() -> None:
         "MT-Bench-101": DATA / "mt_bench_101/mt_bench_101.jsonl",
     }
     sets = {name: spoken_in_file(path) for name, path in files.items()}
-    for name, spoken in sets.items():
-        line(f"halves of {name}", realism(*halves(spoken)))
+    for name, users in sets.items():
+        line(f"halves of {name}", realism(*halves(users)))
     simulated, *others = sets.items()
-    for name, spoken in others:
-        line(f"{simulated[0].split(' (')[0]}, and {name}", realism(simulated[1], spoken))
+    for name, users in others:
+        line(f"{simulated[0].split(' (')[0]}, and {name}", realism(simulated[1], users))
 
 
-def speed(embedder: str) -> None:
+def measure_speed(embedder: str) -> None:
     """Print how long a comparison of files takes, reading included."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{name}.jsonl" for name in ("simulated", "real")]
         for seed, path in enumerate(paths):
             draw = random.Random(seed)
-            rows = ({"id": str(place), "messages": dumped(said(draw, 12.0))} for place in range(MANY))
+            rows = ({"id": str(place), "messages": dump_messages(make_messages(draw, 12.0))} for place in range(MANY))
             path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         processor, wall = time.process_time(), time.perf_counter()
         realism(*(spoken_in_file(path) for path in paths), embedder=embedder)
@@ -137,7 +137,7 @@ def speed(embedder: str) -> None:
     )
 
 
-def dumped(messages: Sequence[AnyMessage]) -> list[dict[str, object]]:
+def dump_messages(messages: Sequence[AnyMessage]) -> list[dict[str, object]]:
     return [message.to_dict() for message in messages]
 
 
@@ -159,7 +159,7 @@ def main() -> None:
             print(f"no real sets: {DATA} is not there")
     if "speed" in parts:
         for embedder in ("none", "local"):
-            speed(embedder)
+            measure_speed(embedder)
 
 
 if __name__ == "__main__":

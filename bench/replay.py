@@ -66,16 +66,16 @@ def bare_loop(file: Path) -> float:
             row = json.loads(line)
             answers = [m["content"] for m in row["messages"] if m["role"] == "assistant"]
             truth = row["ground_truth"]
-            wanted = truth if isinstance(truth, list) else [truth]
+            expected = truth if isinstance(truth, list) else [truth]
             graded = answers if isinstance(truth, list) else answers[-1:]
-            found = [t.lower() in a.lower() for t, a in zip(wanted, graded, strict=True)]
+            results = [t.lower() in a.lower() for t, a in zip(expected, graded, strict=True)]
             plain = [all(" " <= c <= "~" for c in a) for a in graded]
-            scores = {"contains": sum(found) / len(found), "ascii": sum(plain) / len(plain)}
+            scores = {"contains": sum(results) / len(results), "ascii": sum(plain) / len(plain)}
             out.write(json.dumps({"id": row["id"], "messages": row["messages"], "scores": scores}) + "\n")
     return time.perf_counter() - started
 
 
-def measured(suite: Path) -> tuple[float, float]:
+def measure_suite(suite: Path) -> tuple[float, float]:
     """Run a suite in a process of its own; return seconds and the peak memory in MB."""
     done = subprocess.run([sys.executable, __file__, str(suite)], check=True, capture_output=True, text=True)
     seconds, memory = done.stdout.split()
@@ -101,7 +101,7 @@ def main() -> None:
         for per_turn, label in ((False, "one truth"), (True, "a truth for each turn")):
             small, middle, large = (write(Path(name), count, per_turn) for count in (2_000, 12_000, 20_000))
             bare = bare_loop(small.with_suffix(".jsonl"))
-            (seconds, _), (_, memory), (seconds_large, memory_large) = map(measured, (small, middle, large))
+            (seconds, _), (_, memory), (seconds_large, memory_large) = map(measure_suite, (small, middle, large))
             print(f"{label}: 2,000 in {seconds:.2f} s = {2_000 / seconds:,.0f}/s, start included")
             print(
                 f"  20,000 in {seconds_large:.2f} s = {20_000 / seconds_large:,.0f}/s; bare loop {2000 / bare:,.0f}/s"

@@ -26,7 +26,7 @@ LOGS, DRAWS = 2000, 500
 SIZE = 4000
 SHARES = (0.5, 0.3, 0.17, 0.03)
 """Strata of these shares: harder ones are rarer."""
-ASKED = 0.93, 0.97
+EXPECTED_SHARES = 0.93, 0.97
 WAYS = {"simple": (False, False), "stratified": (True, False), "importance": (False, True), "both": (True, True)}
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 
@@ -34,7 +34,7 @@ Case = tuple[str, int, float, float, float]
 """A way, how many are drawn, the rate, the share of errors, and the share that the metric does not apply to."""
 
 
-def measured(case: Case) -> tuple[float, float]:
+def measure_case(case: Case) -> tuple[float, float]:
     """Return how often the interval holds the truth, and its mean width."""
     way, size, rate, errors, outside = case
     by_groups, weighted = WAYS[way]
@@ -57,10 +57,10 @@ def measured(case: Case) -> tuple[float, float]:
         places = np.concatenate([mine[systematic(chances[mine], random)] for mine in each])
         known = places[random.random_sample(len(places)) >= errors]
         inside, beyond = known[applies[known]], known[~applies[known]]
-        units = [Units(strata[one].tolist(), chances[one].tolist()) for one in (inside, beyond)]
-        found = population_mean(values[inside], units[0], design, units[1])
-        held += found.low <= values[applies].mean() <= found.high
-        width += found.high - found.low
+        units = [Units(strata[part].tolist(), chances[part].tolist()) for part in (inside, beyond)]
+        mean = population_mean(values[inside], units[0], design, units[1])
+        held += mean.low <= values[applies].mean() <= mean.high
+        width += mean.high - mean.low
     return held / LOGS, width / LOGS
 
 
@@ -73,22 +73,22 @@ CASES: list[Case] = [
 
 def real(name: str, good: Callable[[Sample], bool], ways: Sequence[tuple[str, str | None]]) -> None:
     """Print how narrow the interval is on a file, by each way to draw."""
-    samples = [one for one in read_samples(DATA / name) if one.messages]
-    values = np.array([float(good(one)) for one in samples])
+    samples = [sample for sample in read_samples(DATA / name) if sample.messages]
+    values = np.array([float(good(sample)) for sample in samples])
     size, plain = len(samples) // 4, 0.0
     for by, weight_by in [("", None), *ways]:
-        sampler = Sampler.of(size, [one for one in by.split(",") if one], weight_by, Path())
+        sampler = Sampler.of(size, [trait for trait in by.split(",") if trait], weight_by, Path())
         for one in samples:
             sampler.add(one)
         held = width = 0.0
         for number in range(DRAWS):
             draw = sampler.draw(str(number))
-            drawn, strata = [*draw.places.values()], draw.sampling.strata
-            units = Units([one.stratum for one in drawn], [one.probability for one in drawn])
-            design = Design([one.size for one in strata], [one.drawn for one in strata])
-            found = population_mean(values[[*draw.places]], units, design)
-            held += found.low <= values.mean() <= found.high
-            width += (found.high - found.low) / DRAWS
+            sampled_rows, strata = [*draw.places.values()], draw.sampling.strata
+            units = Units([place.stratum for place in sampled_rows], [place.probability for place in sampled_rows])
+            design = Design([stratum.size for stratum in strata], [stratum.drawn for stratum in strata])
+            mean = population_mean(values[[*draw.places]], units, design)
+            held += mean.low <= values.mean() <= mean.high
+            width += (mean.high - mean.low) / DRAWS
         plain = plain or width
         how = " ".join(filter(None, (f"--by {by}" if by else "", f"--weight-by {weight_by}" if weight_by else "")))
         row = f"{size} of {len(samples):,} | {how or 'at random'} | {held / DRAWS:.1%} | {width:.3f}"
@@ -99,9 +99,15 @@ if __name__ == "__main__":
     print("| drawn | rate | errors | does not apply | holds the truth | mean width | |")
     print("|---|---:|---:|---:|---:|---:|---|")
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for case, (held, width) in zip(CASES, pool.map(measured, CASES), strict=True):
+        for case, (held, width) in zip(CASES, pool.map(measure_case, CASES), strict=True):
             way, size, rate, errors, outside = case
-            verdict = "too seldom" if held < ASKED[0] else "wider than need be" if held > ASKED[1] else "as asked"
+            verdict = (
+                "too seldom"
+                if held < EXPECTED_SHARES[0]
+                else "wider than need be"
+                if held > EXPECTED_SHARES[1]
+                else "as asked"
+            )
             row = f"{size} of {SIZE:,}, {way} | {rate:.0%} | {errors:.0%} | {outside:.0%} | {held:.1%} | {width:.3f}"
             print(f"| {row} | {verdict} |", flush=True)
     if DATA.exists():
@@ -109,10 +115,10 @@ if __name__ == "__main__":
         print("|---|---|---|---:|---:|---:|---:|")
         tau = "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
         ways = [("turns", None), ("tool_errors", None), ("turns,tool_errors", None), ("message_count", None)]
-        real(tau, lambda one: one.labels["reward"] >= 1, [*ways, ("", "turns"), ("", "tool_call_count")])
+        real(tau, lambda sample: sample.labels["reward"] >= 1, [*ways, ("", "turns"), ("", "tool_call_count")])
         xs, full = "xstest/xstest_completions.jsonl", "1_full_compliance"
         ways = [("refusal", None), ("refusal,response_length", None), ("", "refusal")]
-        real(xs, lambda one: one.labels["final_label"] == full, ways)
+        real(xs, lambda sample: sample.labels["final_label"] == full, ways)
         google = "taskmaster4_reward/tm4_reward.jsonl"
         ways = [("turns", None), ("tool_errors", None), ("turns,tool_call_count", None), ("", "turns")]
-        real(google, lambda one: bool(one.labels["last_action_good"]), ways)
+        real(google, lambda sample: bool(sample.labels["last_action_good"]), ways)

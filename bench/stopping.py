@@ -21,7 +21,7 @@ from vivavoce.stats.intervals import share_interval
 from vivavoce.stats.sequential import sequence
 
 RUNS = 10_000
-MOST = 50
+MAX_TRIALS = 50
 ALLOWED = 0.05
 
 
@@ -33,7 +33,7 @@ class Case:
     spread: float
     mean: float
     gate: float
-    most: int = MOST
+    most: int = MAX_TRIALS
 
 
 CASES = (
@@ -63,40 +63,40 @@ class Outcome:
 def chances(random: np.random.Generator, case: Case) -> np.ndarray:
     """Return chances whose mean is that of the case: half of the samples below, as far as the other half is above."""
     half = case.samples // 2
-    drawn = random.beta(case.mean * case.spread, (1 - case.mean) * case.spread, half)
-    apart = np.minimum(np.abs(drawn - case.mean), min(case.mean, 1 - case.mean))
+    beta = random.beta(case.mean * case.spread, (1 - case.mean) * case.spread, half)
+    apart = np.minimum(np.abs(beta - case.mean), min(case.mean, 1 - case.mean))
     return np.concatenate([case.mean - apart, case.mean + apart, np.full(case.samples - 2 * half, case.mean)])
 
 
-def simulated(case: Case, runs: int = RUNS, seed: int = 1) -> Outcome:
+def simulate(case: Case, runs: int = RUNS, seed: int = 1) -> Outcome:
     """Simulate runs of a case."""
     random = np.random.default_rng(seed)
     wrong = undecided = missed = fixed = rounds = 0
     for _ in range(runs):
         trials = (random.random((case.samples, case.most)) < chances(random, case)[:, None]).astype(float)
-        found = sequence(trials[:, :1])
+        limits = sequence(trials[:, :1])
         for many in range(1, case.most + 1):
-            found = sequence(trials[:, :many])
-            if found.low > case.gate or found.high < case.gate:
+            limits = sequence(trials[:, :many])
+            if limits.low > case.gate or limits.high < case.gate:
                 break
-        side = (found.low > case.gate) - (found.high < case.gate)
+        side = (limits.low > case.gate) - (limits.high < case.gate)
         undecided += not side
         wrong += bool(side) and side != np.sign(round(case.mean - case.gate, 9))
-        missed += not found.low <= case.mean <= found.high
-        rounds += found.rounds
-        fixed += peeked(trials, case)
+        missed += not limits.low <= case.mean <= limits.high
+        rounds += limits.rounds
+        fixed += peek(trials, case)
     return Outcome(wrong / runs, undecided / runs, missed / runs, fixed / runs, rounds / runs)
 
 
-def peeked(trials: np.ndarray, case: Case) -> bool:
+def peek(trials: np.ndarray, case: Case) -> bool:
     """Return whether a look at the interval of a fixed number after every round decides wrongly."""
     passed = np.cumsum(trials, axis=1).astype(int)
     for many in range(1, case.most + 1):
         of = passed[:, many - 1]
-        found = share_interval(Counter((passed_of, many) for passed_of in of.tolist()))
-        if found is None or found.low is None or found.high is None:
+        estimate = share_interval(Counter((passed_of, many) for passed_of in of.tolist()))
+        if estimate is None or estimate.low is None or estimate.high is None:
             continue
-        side = (found.low > case.gate) - (found.high < case.gate)
+        side = (estimate.low > case.gate) - (estimate.high < case.gate)
         if side:
             return bool(side != np.sign(round(case.mean - case.gate, 9)))
     return False
@@ -105,15 +105,15 @@ def peeked(trials: np.ndarray, case: Case) -> bool:
 def main() -> int:
     """Print a row for each case; 1 if one is wrong more often than allowed."""
     with ProcessPoolExecutor() as pool:
-        found = list(pool.map(simulated, CASES))
+        outcomes = list(pool.map(simulate, CASES))
     print(f"trials that end early: {RUNS:,} runs each, at most {ALLOWED:.0%} may decide wrongly")
     print(f"{'samples':>8}{'mean':>7}{'gate':>7}{'wrong':>8}{'missed':>8}{'undecided':>11}{'rounds':>8}{'fixed':>8}")
-    for case, one in zip(CASES, found, strict=True):
+    for case, outcome in zip(CASES, outcomes, strict=True):
         print(
-            f"{case.samples:>8}{case.mean:>7.2f}{case.gate:>7.2f}{one.wrong:>8.2%}{one.missed:>8.2%}"
-            f"{one.undecided:>11.1%}{one.rounds:>5.1f}/{case.most}{one.fixed:>8.2%}"
+            f"{case.samples:>8}{case.mean:>7.2f}{case.gate:>7.2f}{outcome.wrong:>8.2%}{outcome.missed:>8.2%}"
+            f"{outcome.undecided:>11.1%}{outcome.rounds:>5.1f}/{case.most}{outcome.fixed:>8.2%}"
         )
-    return int(any(one.wrong > ALLOWED or one.missed > ALLOWED for one in found))
+    return int(any(one.wrong > ALLOWED or one.missed > ALLOWED for one in outcomes))
 
 
 if __name__ == "__main__":

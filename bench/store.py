@@ -62,10 +62,10 @@ async def write(store: Store, runs: range) -> float:
     for run in runs:
         store.add_run(Run(id=f"run-{run:03}", suite=f"bench-{run % 10}", spec={}, base="/", started_at=float(run)))
         store.add_grading(Grading(id=f"run-{run:03}.g1", run_id=f"run-{run:03}", spec={}, created_at=float(run)))
-        made = list(outcomes(run))
+        outcome_list = list(outcomes(run))
         started = time.perf_counter()
         async with store.writer(f"run-{run:03}", f"run-{run:03}.g1", {}) as writer:
-            for outcome in made:
+            for outcome in outcome_list:
                 await writer.put(outcome)
         seconds += time.perf_counter() - started
     return len(runs) * EACH / seconds
@@ -100,10 +100,10 @@ def search(store: Store) -> None:
         times: list[float] = []
         for _ in range(20):
             started = time.perf_counter()
-            found = store.searcher.find(words, run_id=run).hits
+            hits = store.searcher.find(words, run_id=run).hits
             times.append(time.perf_counter() - started)
         median, worst = statistics.median(times) * 1000, max(times) * 1000
-        print(f"  {what}: {len(found)} shown, {median:.1f} ms, at worst {worst:.1f} ms (asked: ≤ 100)")
+        print(f"  {what}: {len(hits)} shown, {median:.1f} ms, at worst {worst:.1f} ms (asked: ≤ 100)")
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from features.watch.traffic import Json, export, in_protobuf, turn
 TURNS, TALKS, REQUESTS = 5, 100, 60
 OFTEN = 20
 """How often the bare server gets each request: it needs too little for one."""
-ASKED = 2000
+REQUEST_COUNT = 2000
 VIVA = str(Path(sys.executable).with_name("viva"))
 BARE = """
 import sys, uvicorn
@@ -69,11 +69,11 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
-found = exports()
+payloads = exports()
 spans = REQUESTS * TALKS * TURNS
 for name, bodies, kind in (
-    ("JSON", [json.dumps(one).encode() for one in found], "application/json"),
-    ("protobuf", [in_protobuf(one) for one in found], "application/x-protobuf"),
+    ("JSON", [json.dumps(payload).encode() for payload in payloads], "application/json"),
+    ("protobuf", [in_protobuf(payload) for payload in payloads], "application/x-protobuf"),
 ):
     with tempfile.TemporaryDirectory() as folder:
         port, store = free_port(), str(Path(folder) / "s.db")
@@ -81,5 +81,7 @@ for name, bodies, kind in (
         bare = [sys.executable, "-c", BARE, str(port)]
         took = seconds(ours, port, bodies, kind) - seconds(ours, port, [], kind)
         alone = (seconds(bare, port, bodies * OFTEN, kind) - seconds(bare, port, [], kind)) / OFTEN
-    said = f"{took / alone:.0f} × the bare server's time" if alone > 0 else "the bare server's time cannot be measured"
-    print(f"{name:9}{spans / took:8,.0f} spans/s of one core (asked: ≥ {ASKED:,}), {said}")
+    comparison = (
+        f"{took / alone:.0f} × the bare server's time" if alone > 0 else "the bare server's time cannot be measured"
+    )
+    print(f"{name:9}{spans / took:8,.0f} spans/s of one core (asked: ≥ {REQUEST_COUNT:,}), {comparison}")

@@ -15,9 +15,9 @@ def says(text: str) -> Row:
     return {"role": "assistant", "content": text}
 
 
-def calls(*made: tuple[str, str, Any]) -> Row:
+def calls(*tool_calls: tuple[str, str, Any]) -> Row:
     """Return one message with calls, each an id, a name and arguments."""
-    return {"role": "assistant", "tool_calls": [{"id": i, "name": n, "arguments": a} for i, n, a in made]}
+    return {"role": "assistant", "tool_calls": [{"id": i, "name": n, "arguments": a} for i, n, a in tool_calls]}
 
 
 def result(id_: str, text: str = "ok") -> Row:

@@ -17,22 +17,22 @@ def always(reply: Scripted) -> Callable[[Request], Scripted]:
 
 
 def agent(model: ModelLike, judging: Model, **options: Any) -> PenelopeAgent:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "goal_metric": GoalAchievementJudge(judging),
         "judge": judging,
         "max_turns": 3,
         "review_tester": False,
     }
-    return PenelopeAgent(model, **{**given, **options})
+    return PenelopeAgent(model, **{**fields, **options})
 
 
 def sound(result: TestResult) -> TestResult:
     """Return a result that went through JSON unchanged, and of which every view was made."""
     assert TestResult.model_validate_json(result.model_dump_json()) == result
-    return shown(result)
+    return render(result)
 
 
-def shown(result: TestResult) -> TestResult:
+def render(result: TestResult) -> TestResult:
     """Return a result of which every view was made: no markup of anybody's is left, nor what moves a cursor."""
     assert "\n" not in repr(result)
     assert "\x1b" not in str(result)

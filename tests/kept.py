@@ -11,9 +11,9 @@ from vivavoce.records.trajectory import Test
 def kept_step(tool: str | None, content: str, refused: bool = False) -> dict[str, Any]:
     """Return a step of the tester: the tool that it called, and what that returned."""
     calls = [{"function": {"name": tool, "arguments": "{}"}}] if tool else None
-    asked = {"role": "assistant", "content": None if tool else content, "tool_calls": calls}
+    fields = {"role": "assistant", "content": None if tool else content, "tool_calls": calls}
     answer = {"role": "tool", "tool_call_id": "1", "content": content}
-    return {"assistant_message": asked, "tool_message": answer, "refused": refused}
+    return {"assistant_message": fields, "tool_message": answer, "refused": refused}
 
 
 def kept_turn(**fields: Any) -> dict[str, Any]:

@@ -149,8 +149,8 @@ def weighted_quality_ascii(ctx):
 
 def suites() -> list[str]:
     """Return the suites of the history, by their paths in it, also those that are there twice under two releases."""
-    found = [path.relative_to(HISTORY).as_posix() for path in HISTORY.rglob("*.yaml") if path.name != "config.yaml"]
-    return sorted(found)
+    rows = [path.relative_to(HISTORY).as_posix() for path in HISTORY.rglob("*.yaml") if path.name != "config.yaml"]
+    return sorted(rows)
 
 
 def distinct_suites() -> list[str]:

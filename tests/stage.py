@@ -46,7 +46,9 @@ def attack(given: bool, asked: bool = True, **more: Any) -> dict[str, Any]:
 
 def simple(*met: bool, **more: Any) -> dict[str, Any]:
     evidence = more.pop("evidence", "")
-    criteria = [{"criterion": f"c{i}", "met": one, "evidence": evidence if one else ""} for i, one in enumerate(met)]
+    criteria = [
+        {"criterion": f"c{i}", "met": is_met, "evidence": evidence if is_met else ""} for i, is_met in enumerate(met)
+    ]
     answer = {"criteria_evaluations": criteria, "reasoning": "simply", "goal_achieved": all(met), "confidence": 0.8}
     return {**answer, **more}
 
@@ -59,8 +61,8 @@ def then_on(*replies: Scripted) -> Callable[[Request], Scripted]:
 
 def player(*replies: Scripted) -> ScriptedModel:
     """Return a model that takes these steps, and then asks one question after the other."""
-    left, asked = list(replies), iter(range(1, 1000))
-    return ScriptedModel(lambda request: left.pop(0) if left else say(f"question {next(asked)}"), "tester")
+    left, numbers = list(replies), iter(range(1, 1000))
+    return ScriptedModel(lambda request: left.pop(0) if left else say(f"question {next(numbers)}"), "tester")
 
 
 def judge(*replies: Scripted | bool) -> ScriptedModel:
@@ -83,8 +85,8 @@ def asks_for(request: Request, field: str) -> bool:
 
 
 def agent(model: ScriptedModel, judging: ScriptedModel, **options: Any) -> PenelopeAgent:
-    given: Any = {"goal_metric": GoalAchievementJudge(judging), **options}
-    return PenelopeAgent(model, **given)
+    fields: Any = {"goal_metric": GoalAchievementJudge(judging), **options}
+    return PenelopeAgent(model, **fields)
 
 
 class Priced(ScriptedModel):
@@ -99,7 +101,7 @@ class Bot:
     """A target that answers by `answer` and keeps what it was sent, session by session."""
 
     def __init__(
-        self, answer: Callable[[str], str] = lambda said: f"You said: {said}", stateless: bool = False
+        self, answer: Callable[[str], str] = lambda text: f"You said: {text}", stateless: bool = False
     ) -> None:
         self.name, self.answer, self.stateless = "bot", answer, stateless
         self.sessions: list[BotSession] = []

@@ -30,7 +30,7 @@ def test_a_fault_is_of_the_side_of_its_class_unless_it_names_another(error: Faul
 
 def test_a_restated_fault_keeps_what_is_not_said_anew() -> None:
     first = RateLimited("slow", retry_after=3, evidence="body", blame="judge", status=429)
-    again = first.restated("slower", retryable=False)
+    again = first.restate("slower", retryable=False)
     assert (str(first), first.retryable) == ("slow", True)
     assert (str(again), again.retryable, again.retry_after, again.evidence) == ("slower", False, 3, "body")
     assert (again.blame, again.status, again.kind) == ("judge", 429, "rate_limit")

@@ -33,8 +33,8 @@ def plugins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **sources: str
     return Plugins(frozenset(), {name: EntryPoint(name, name, "vivavoce") for name in sources})
 
 
-def commands_with(found: Plugins, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    monkeypatch.setattr("vivavoce.cli.main.plugins", lambda: found)
+def commands_with(plugins: Plugins, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    monkeypatch.setattr("vivavoce.cli.main.plugins", lambda: plugins)
     commands.cache_clear()
     try:
         return dict(commands())
@@ -61,24 +61,24 @@ def test_a_plugin_that_cannot_be_imported_is_named_and_the_others_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.warns(PluginWarning, match="'acme_two' is switched off: acme_two cannot be imported: .*no such part"):
-        found = plugins_with(tmp_path, monkeypatch, acme_two="raise SystemExit('no such part')", acme_one=PLUGIN)
-    assert "acme_two" not in found.names
-    assert "greet" in commands_with(found, monkeypatch)
+        plugins = plugins_with(tmp_path, monkeypatch, acme_two="raise SystemExit('no such part')", acme_one=PLUGIN)
+    assert "acme_two" not in plugins.names
+    assert "greet" in commands_with(plugins, monkeypatch)
 
 
 def test_a_plugin_for_a_newer_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "from vivavoce.extensions import hookimpl\n@hookimpl\ndef register_moods(): return []\n"
     with pytest.warns(PluginWarning, match="'acme_three' is switched off: it uses the hook register_moods"):
-        found = plugins_with(tmp_path, monkeypatch, acme_three=source)
-    assert "acme_three" not in found.names
+        plugins = plugins_with(tmp_path, monkeypatch, acme_three=source)
+    assert "acme_three" not in plugins.names
 
 
 def test_a_command_that_exists_switches_the_plugin_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = plugins_with(tmp_path, monkeypatch, acme_four=PLUGIN.replace('"greet"', '"run"'), acme_one=PLUGIN)
+    plugins = plugins_with(tmp_path, monkeypatch, acme_four=PLUGIN.replace('"greet"', '"run"'), acme_one=PLUGIN)
     with pytest.warns(PluginWarning, match="'acme_four' is switched off: it adds the command 'run', which exists"):
-        listed = commands_with(found, monkeypatch)
-    assert listed["run"] != listed["greet"]
-    assert found.names[-1] == "acme_one"
+        commands = commands_with(plugins, monkeypatch)
+    assert commands["run"] != commands["greet"]
+    assert plugins.names[-1] == "acme_one"
 
 
 @pytest.mark.parametrize("body", ["raise ValueError('no\\n luck')", "import time; time.sleep(60)"])
@@ -87,14 +87,14 @@ def test_a_hook_that_fails_or_hangs_switches_the_plugin_off(
 ) -> None:
     monkeypatch.setattr(extensions, "HOOK_SECONDS", 0.2)
     source = f"from vivavoce.extensions import hookimpl\n@hookimpl\ndef register_commands():\n    {body}\n"
-    found = plugins_with(tmp_path, monkeypatch, acme_five=source)
+    plugins = plugins_with(tmp_path, monkeypatch, acme_five=source)
     with pytest.warns(
         PluginWarning,
         match="'acme_five' is switched off: register_commands: (ValueError: no luck|TimeoutError: no answer)",
     ):
-        listed = commands_with(found, monkeypatch)
-    assert "run" in listed
-    assert "acme_five" not in found.names
+        commands = commands_with(plugins, monkeypatch)
+    assert "run" in commands
+    assert "acme_five" not in plugins.names
 
 
 SECTION = """
@@ -121,15 +121,18 @@ def test_a_plugin_with_a_wrong_section_is_switched_off_and_the_page_is_shown(
 ) -> None:
     good = SECTION.format(body="return (PageSection('Good'),)")
     monkeypatch.delitem(sys.modules, "acme_seven", raising=False)
-    found = plugins_with(tmp_path, monkeypatch, acme_seven=SECTION.format(body=body), acme_eight=good)
-    monkeypatch.setattr(extensions, "plugins", lambda: found)
+    plugins = plugins_with(tmp_path, monkeypatch, acme_seven=SECTION.format(body=body), acme_eight=good)
+    monkeypatch.setattr(extensions, "plugins", lambda: plugins)
     problem = BODIES[body]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        titles = [one.title for one in answers_of(PageSection, "run_page_sections", store=None, run=None, grading=None)]
+        titles = [
+            section.title
+            for section in answers_of(PageSection, "run_page_sections", store=None, run=None, grading=None)
+        ]
     assert "Good" in titles
-    assert ("acme_seven" in found.names) == (problem is None)
-    messages = [str(one.message) for one in caught]
+    assert ("acme_seven" in plugins.names) == (problem is None)
+    messages = [str(warning.message) for warning in caught]
     expected = [] if problem is None else [f"the plugin 'acme_seven' is switched off: run_page_sections: {problem}"]
     assert len(messages) == len(expected)
     assert all(re.fullmatch(pattern, message) for pattern, message in zip(expected, messages, strict=True))
@@ -137,5 +140,5 @@ def test_a_plugin_with_a_wrong_section_is_switched_off_and_the_page_is_shown(
 
 def test_a_second_plugin_of_a_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(PluginWarning, match="'forks' is switched off: acme_six has the name of another plugin"):
-        found = Plugins(frozenset(), {"forks": EntryPoint("forks", "acme_six", "vivavoce")})
-    assert found.names == list(FEATURES)
+        plugins = Plugins(frozenset(), {"forks": EntryPoint("forks", "acme_six", "vivavoce")})
+    assert plugins.names == list(FEATURES)

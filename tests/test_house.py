@@ -70,15 +70,15 @@ def test_the_repository_holds_nothing_that_it_ignores_and_no_links() -> None:
 
 def test_a_function_has_at_most_70_lines_and_9_parameters() -> None:
     too_large = [
-        f"{name_of(path)}: {one.name} has {lines(one)} lines and {parameters(one)} parameters"
-        for path, one in functions()
-        if lines(one) > 70 or (parameters(one) > 9 and not is_command(path, one))
+        f"{name_of(path)}: {function.name} has {lines(function)} lines and {parameters(function)} parameters"
+        for path, function in functions()
+        if lines(function) > 70 or (parameters(function) > 9 and not is_command(path, function))
     ]
     assert too_large == []
 
 
 def test_our_own_modules_are_imported_at_the_top_of_a_file() -> None:
-    assert [f"{name_of(path)}: {one.name}" for path, one in functions() if imports_our_own(one)] == []
+    assert [f"{name_of(path)}: {function.name}" for path, function in functions() if imports_our_own(function)] == []
 
 
 def loaded_by(statement: str) -> set[str]:

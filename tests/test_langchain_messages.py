@@ -22,14 +22,14 @@ CALL = {"name": "f", "args": {"a": 1}, "id": "c1", "type": "tool_call"}
 
 
 def test_messages_of_langchain_are_read_by_their_types() -> None:
-    asked = [
+    rows = [
         message("system", "Be brief."),
         message("human", ["Look:", {"type": "text", "text": "here", "index": 0}]),
         message("ai", "", tool_calls=[CALL]),
         message("tool", "1", tool_call_id="c1", name="f", status="success", artifact=None),
         message("AIMessageChunk", "Done."),
     ]
-    read = [one.to_dict() for one in read_messages(asked)]
+    read = [message.to_dict() for message in read_messages(rows)]
     assert read == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "Look:"}, {"type": "text", "text": "here"}]},
@@ -50,8 +50,8 @@ def test_parts_that_repeat_the_calls_are_left_out_and_what_is_known_besides_is_k
     assert isinstance(read, AIMessage)
     assert read.text == "x"
     assert [call.args for call in read.tool_calls or ()] == [{"a": 1}]
-    kept = {"id": "r-1", "response_metadata": {"model": "m"}, "additional_kwargs": {"refusal": "no"}}
-    assert read.metadata == {"langchain": kept}
+    metadata = {"id": "r-1", "response_metadata": {"model": "m"}, "additional_kwargs": {"refusal": "no"}}
+    assert read.metadata == {"langchain": metadata}
     assert "metadata" not in read.to_wire()
 
 
@@ -72,10 +72,10 @@ def test_blocks_that_ours_has_no_part_for_are_kept_beside() -> None:
 
 
 def test_messages_of_ragas_have_objects_as_calls() -> None:
-    said = SimpleNamespace(
+    old_message = SimpleNamespace(
         type="ai", content="", metadata={"k": 1}, tool_calls=[SimpleNamespace(name="f", args={"a": 1})]
     )
-    read = read_message(said)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    read = read_message(old_message)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert isinstance(read, AIMessage)
     assert ([call.name for call in read.tool_calls or ()], read.metadata) == (["f"], {"k": 1})
 
@@ -92,7 +92,7 @@ def test_a_key_type_of_a_message_of_ours_is_its_own() -> None:
 
 
 def test_a_list_of_them_is_a_conversation() -> None:
-    said = [message("human", "Refund me."), message("ai", "I cannot help with that.")]
-    assert [one.role for one in ConversationHistory(messages=said).messages] == ["user", "assistant"]
-    result = evaluate(said, "refusal")
+    messages = [message("human", "Refund me."), message("ai", "I cannot help with that.")]
+    assert [message.role for message in ConversationHistory(messages=messages).messages] == ["user", "assistant"]
+    result = evaluate(messages, "refusal")
     assert result.summary.grader("refusal").scored == 1

@@ -79,9 +79,9 @@ def test_every_spelling_of_a_tool_call_is_the_wire_shape(spelling: dict[str, Any
     assert (call.name, call.args) == ("look_up", {"order": "007"})
 
 
-@pytest.mark.parametrize("given", [{"name": "now"}, {"name": "now", "args": None}, {"function": {"name": "now"}}])
-def test_a_call_without_arguments_has_none(given: dict[str, Any]) -> None:
-    call = only_call(given)
+@pytest.mark.parametrize("fields", [{"name": "now"}, {"name": "now", "args": None}, {"function": {"name": "now"}}])
+def test_a_call_without_arguments_has_none(fields: dict[str, Any]) -> None:
+    call = only_call(fields)
     assert call.args == {}
     assert call.to_dict()["function"] == {"name": "now", "arguments": "{}"}
 
@@ -307,11 +307,11 @@ def conversation(roles: str) -> list[AnyMessage]:
 
 
 def roles(messages: list[AnyMessage]) -> str:
-    return "".join(one.role[0] if one.role != "tool" else "t" for one in messages)
+    return "".join(message.role[0] if message.role != "tool" else "t" for message in messages)
 
 
 @pytest.mark.parametrize(
-    ("given", "before", "turns"),
+    ("text", "before", "turns"),
     [
         ("", "", []),
         ("sa", "sa", []),
@@ -320,8 +320,8 @@ def roles(messages: list[AnyMessage]) -> str:
         ("auau", "a", ["ua", "u"]),
     ],
 )
-def test_a_turn_runs_from_one_user_message_to_the_next(given: str, before: str, turns: list[str]) -> None:
-    head, split = split_turns(conversation(given))
+def test_a_turn_runs_from_one_user_message_to_the_next(text: str, before: str, turns: list[str]) -> None:
+    head, split = split_turns(conversation(text))
     assert roles(head) == before
     assert [roles(turn) for turn in split] == turns
 
@@ -330,7 +330,7 @@ def test_a_turn_runs_from_one_user_message_to_the_next(given: str, before: str, 
 def test_splitting_loses_no_message(given: str) -> None:
     messages = conversation(given)
     head, turns = split_turns(messages)
-    assert [*head, *(one for turn in turns for one in turn)] == messages
+    assert [*head, *(message for turn in turns for message in turn)] == messages
     assert len(turns) == given.count("u")
 
 
@@ -401,6 +401,6 @@ def test_a_later_session_begins_a_turn_with_whatever_is_said_first_there() -> No
         of(3, "user", "d"),
     ]
     opening, turns = split_turns(read_messages([of(1, "system", "s"), *talk]))
-    assert [one.text for one in opening] == ["s"]
-    assert [[one.text for one in turn] for turn in turns] == [["a", "b"], ["Welcome back", "c", "b"], ["d"]]
+    assert [message.text for message in opening] == ["s"]
+    assert [[message.text for message in turn] for turn in turns] == [["a", "b"], ["Welcome back", "c", "b"], ["d"]]
     assert [mark and mark.number for mark in map(mark_of, turns)] == [1, 2, 3]

@@ -448,8 +448,8 @@ FUNCTION = read
 
 
 def test_a_format_of_a_plugin_is_found_and_its_failures_name_it(packages: Path, tmp_path: Path) -> None:
-    named = adding("register_formats", words="some_formats:WORDS", pairs="some_formats:PAIRS")
-    install(packages, "formats_plugin", named, some_formats=FORMATS)
+    plugin = adding("register_formats", words="some_formats:WORDS", pairs="some_formats:PAIRS")
+    install(packages, "formats_plugin", plugin, some_formats=FORMATS)
     path = tmp_path / "said.jsonl"
     path.write_text('{"words": "hi"}\n{"other": 1}\n')
     assert detect(path).name == "words"
@@ -566,7 +566,7 @@ def test_a_mistake_in_a_target_of_a_plugin_has_its_place(target: str, message: s
 
 def test_a_stored_target_is_read_without_its_plugin() -> None:
     described = described_target({"kind": "bot", "config": {"limit": 1}, "name": "twin"})
-    assert described.named == [("twin", None)]
+    assert described.names_and_models == [("twin", None)]
     assert target_names({"kind": "bot"}) == ["bot"]
 
 

@@ -10,7 +10,7 @@ from vivavoce.safe_text import quoted, safe
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "page_text"),
     [
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]0;title\x07", "0;title"),
@@ -19,8 +19,8 @@ from vivavoce.safe_text import quoted, safe
         ("a\tb\nc", "a\tb\nc"),
     ],
 )
-def test_what_is_shown_controls_nothing(text: str, shown: str) -> None:
-    assert safe(text) == shown
+def test_what_is_shown_controls_nothing(text: str, page_text: str) -> None:
+    assert safe(text) == page_text
 
 
 CONTROL_TOKENS = (

@@ -27,7 +27,7 @@ from vivavoce.models.model import Pacing
 from vivavoce.penelope.options import About, AgentOptions
 from vivavoce.records.score import Evidence, Usage
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.validation import Written, meanings, unchecked
+from vivavoce.validation import StrictInput, construct, meanings
 
 RECORDS: list[tuple[type[BaseModel], dict[str, Any]]] = [
     (HumanMessage, {"role": "user", "content": "hello"}),
@@ -44,24 +44,24 @@ RECORDS: list[tuple[type[BaseModel], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "fields"), RECORDS)
 def test_a_record_is_the_one_that_validation_makes(kind: type[BaseModel], fields: dict[str, Any]) -> None:
-    made, validated = unchecked(kind, fields), kind.model_validate(fields)
-    assert made == validated
-    assert (made.model_fields_set, made.model_extra) == (validated.model_fields_set, validated.model_extra)
-    assert list(vars(made)) == list(vars(validated))
-    assert made.model_dump_json() == validated.model_dump_json()
-    assert made.model_dump_json(exclude_unset=True) == validated.model_dump_json(exclude_unset=True)
-    assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made.model_copy() == validated
+    record, validated = construct(kind, fields), kind.model_validate(fields)
+    assert record == validated
+    assert (record.model_fields_set, record.model_extra) == (validated.model_fields_set, validated.model_extra)
+    assert list(vars(record)) == list(vars(validated))
+    assert record.model_dump_json() == validated.model_dump_json()
+    assert record.model_dump_json(exclude_unset=True) == validated.model_dump_json(exclude_unset=True)
+    assert pickle.loads(pickle.dumps(record)) == copy.deepcopy(record) == record.model_copy() == validated
 
 
 def test_what_is_made_anew_for_each_is_not_shared() -> None:
-    assert unchecked(Trajectory, {}).turns is not unchecked(Trajectory, {}).turns
+    assert construct(Trajectory, {}).turns is not construct(Trajectory, {}).turns
 
 
 def test_the_input_of_a_metric_has_its_defaults() -> None:
     conversation = {"messages": [{"role": "user", "content": "hello"}]}
     validated = MultiTurnEvaluationInput.model_validate({"conversation_history": conversation})
-    made = unchecked(MultiTurnEvaluationInput, {"conversation_history": validated.conversation_history})
-    assert made == validated
+    record = construct(MultiTurnEvaluationInput, {"conversation_history": validated.conversation_history})
+    assert record == validated
 
 
 ROWS: list[dict[str, Any]] = [
@@ -114,7 +114,7 @@ def test_half_a_character_may_be_in_a_message() -> None:
     assert read_messages([row]) == [HumanMessage(content="half \ud83d")]
 
 
-class Options(Written):
+class Options(StrictInput):
     share: float = 1.0
     most: Annotated[int, Field(ge=1)] | None = None
     on: bool = False
@@ -136,7 +136,7 @@ def test_they_stand_where_they_may() -> None:
     assert (options.share, options.most) == (0.5, 2)
 
 
-class Nested(Written):
+class Nested(StrictInput):
     weights: dict[str, float] | None = None
     limits: list[int] | None = None
     levels: dict[str, list[int]] | None = None
@@ -178,26 +178,28 @@ OPEN = {
 """What has options without names, and why."""
 
 
-def offered(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+def list_offered(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
     for name in module.__all__:
         thing = getattr(module, name)
         if callable(thing):
             yield name, thing
         if inspect.isclass(thing):
-            methods = (one for one in vars(thing) if not one.startswith("_") and inspect.isfunction(vars(thing)[one]))
+            methods = (var for var in vars(thing) if not var.startswith("_") and inspect.isfunction(vars(thing)[var]))
             yield from ((f"{name}.{method}", getattr(thing, method)) for method in methods)
 
 
 PARTS = (vivavoce, vivavoce.metrics, vivavoce.penelope, vivavoce.models, vivavoce.client)
-OFFERED = dict(one for part in PARTS for one in offered(part))
+OFFERED_FUNCTIONS = dict(pair for part in PARTS for pair in list_offered(part))
 
 
-@pytest.mark.parametrize("name", OFFERED)
+@pytest.mark.parametrize("name", OFFERED_FUNCTIONS)
 def test_no_option_is_hidden(name: str) -> None:
-    if isinstance(OFFERED[name], type) and issubclass(OFFERED[name], Exception):  # type: ignore[arg-type]
+    if isinstance(OFFERED_FUNCTIONS[name], type) and issubclass(OFFERED_FUNCTIONS[name], Exception):  # type: ignore[arg-type]
         return
     hidden = [
-        one for one in inspect.signature(OFFERED[name]).parameters.values() if one.kind is inspect.Parameter.VAR_KEYWORD
+        parameter
+        for parameter in inspect.signature(OFFERED_FUNCTIONS[name]).parameters.values()
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD
     ]
     assert bool(hidden) is (name in OPEN)
 
@@ -225,7 +227,7 @@ def test_every_option_has_a_line_that_says_what_it_means(options: type) -> None:
     ],
 )
 def test_help_has_a_line_about_an_option_and_its_type(capsys: pytest.CaptureFixture[str], name: str, line: str) -> None:
-    help(OFFERED[name])
+    help(OFFERED_FUNCTIONS[name])
     text = capsys.readouterr().out
     assert line in text
     assert f"{line.partition(':')[0]}: '" in text.replace("\n", " "), "its type"

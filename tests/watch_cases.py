@@ -24,9 +24,9 @@ HOUR = 3600
 
 def told(store: Store, name: str, heard_at: float, hours: dict[int, HourFigures] | None = None, **state: Any) -> None:
     """Keep what a watch tells."""
-    kept = WatchState(began_at=heard_at - 60, **state).model_dump(mode="json")
-    figures = {hour: one.model_dump(mode="json") for hour, one in (hours or {}).items()}
-    store.watches.put(WatchRow(name, heard_at, kept), figures)
+    state_fields = WatchState(began_at=heard_at - 60, **state).model_dump(mode="json")
+    figures = {hour: figure.model_dump(mode="json") for hour, figure in (hours or {}).items()}
+    store.watches.put(WatchRow(name, heard_at, state_fields), figures)
 
 
 def figures(passed: int, failed: int, *, arrived: int = 0, errors: int = 0, grader: str = "polite") -> HourFigures:
@@ -57,9 +57,11 @@ def judge(
 ) -> str:
     """Keep a run of a watch with conversations that were judged at some times; return the id of its scores."""
     began = min(at for _, at, _ in scores)
-    kept = Run(id=run, suite=name, spec={}, base="/s", options={"dataset": dataset}, started_at=began, version="1")
+    run_record = Run(
+        id=run, suite=name, spec={}, base="/s", options={"dataset": dataset}, started_at=began, version="1"
+    )
     grading = Grading(id=f"{run}-g1", run_id=run, spec={}, fingerprints={"polite": "p"}, created_at=began)
-    store.add_run(kept, grading)
+    store.add_run(run_record, grading)
     wait_for(_write(store, grading, scores, monkeypatch))
     return grading.id
 

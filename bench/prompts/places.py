@@ -27,12 +27,12 @@ class Case(NamedTuple):
 
     def named(self, step: str) -> Row:
         """Return what the metric says of a step: turn, message, whose, kind; nothing where it names none."""
-        found = (one for one in self.score.findings if one.verdict == NAMES[step]) if self.score else ()
-        return next(({"turn": one.turn, **one.data} for one in found), Row())
+        findings = (finding for finding in self.score.findings if finding.verdict == NAMES[step]) if self.score else ()
+        return next(({"turn": finding.turn, **finding.data} for finding in findings), Row())
 
     def agrees(self, step: str, what: str) -> bool:
         """Say whether the metric says of a step what is true of it."""
-        return what in (named := self.named(step)) and named[what] == self.row["metadata"][step][what]
+        return what in (by_name := self.named(step)) and by_name[what] == self.row["metadata"][step][what]
 
     def cites(self) -> bool:
         """Say whether a step that the metric names is the message of the defect."""
@@ -75,13 +75,13 @@ def places(rows: Sequence[Row], scores: dict[tuple[str, int], Score]) -> str:
 
 def read_scores(exported: Iterable[str]) -> dict[tuple[str, int], Score]:
     """Return the scores of an export as JSON lines, by the id and the trial of their rows."""
-    found: dict[tuple[str, int], Score] = {}
+    scores_by_key: dict[tuple[str, int], Score] = {}
     for line in map(json.loads, exported):
         key = line["attempt"]["key"]
         for score in map(Score.model_validate, line["scores"].values()):
             if score.state == "scored":
-                found[key["sample_id"], key["trial"]] = score
-    return found
+                scores_by_key[key["sample_id"], key["trial"]] = score
+    return scores_by_key
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -93,8 +93,8 @@ def _line(name: str, hits: Sequence[bool], chance: float | None = None) -> str:
     if not hits:
         return f"| {name} | 0 | – | – | – |"
     low, high = wilson(sum(hits), len(hits))
-    shown = "–" if chance is None else f"{chance:.2f}"
-    return f"| {name} | {len(hits)} | {sum(hits) / len(hits):.2f} | {low:.2f} … {high:.2f} | {shown} |"
+    text = "–" if chance is None else f"{chance:.2f}"
+    return f"| {name} | {len(hits)} | {sum(hits) / len(hits):.2f} | {low:.2f} … {high:.2f} | {text} |"
 
 
 def _chance(measure: str, cases: Sequence[Case]) -> float:
@@ -105,9 +105,9 @@ def _chance(measure: str, cases: Sequence[Case]) -> float:
         return frequent[0][1] / len(cases) if cases else 0.0
     roles = [[message["role"] for message in case.row["messages"]] for case in cases]
     if label == "turn":
-        guesses = [1 / said.count("user") for said in roles]
+        guesses = [1 / names.count("user") for names in roles]
     else:
-        steps = [len(said) - said.count("system") for said in roles]
+        steps = [len(names) - names.count("system") for names in roles]
         guesses = [(2 if " or " in measure else 1) / count for count in steps]
     return sum(guesses) / len(guesses) if guesses else 0.0
 

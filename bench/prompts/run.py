@@ -78,20 +78,20 @@ def table(family: Family, folder: Path, answers: Path | None) -> None:
 def _print_places(folder: Path) -> None:
     _viva("export", "latest", "--output", "scores.jsonl", folder=folder)
     scores = read_scores((folder / "scores.jsonl").read_text(encoding="utf-8").splitlines())
-    asked = read_rows(folder / "rows.jsonl")
+    rows = read_rows(folder / "rows.jsonl")
     for tag in (None, *HALVES):
-        chosen = [row for row in asked if tag is None or tag in row["tags"]]
-        print(f"\n### Where, {f'half {tag}' if tag else 'all rows'}\n\n{places(chosen, scores)}")
+        selection = [row for row in rows if tag is None or tag in row["tags"]]
+        print(f"\n### Where, {f'half {tag}' if tag else 'all rows'}\n\n{places(selection, scores)}")
 
 
 def sizes(requests: Path) -> str:
     """Return how many tokens the requests of a file take, at four characters a token, with the schema of the answer."""
     lines = [json.loads(line)["body"] for line in requests.read_text(encoding="utf-8").splitlines()]
-    told = sorted(sum(len(message["content"]) for message in body["messages"]) for body in lines)
+    totals = sorted(sum(len(message["content"]) for message in body["messages"]) for body in lines)
     schemas = [len(json.dumps(body.get("response_format", {}))) for body in lines]
     mean, median, most, schema = (
         value / CHARACTERS_PER_TOKEN
-        for value in (sum(told) / len(told), told[len(told) // 2], told[-1], sum(schemas) / len(schemas))
+        for value in (sum(totals) / len(totals), totals[len(totals) // 2], totals[-1], sum(schemas) / len(schemas))
     )
     spread = f"mean {mean:,.0f}, median {median:,.0f}, most {most:,.0f}, schema {schema:,.0f} more"
     return f"{requests}: {len(lines)} requests; tokens of one: {spread}; all {mean * len(lines):,.0f}"
@@ -125,12 +125,12 @@ def main() -> None:
     commands.choices["export"].add_argument("--n", type=int, default=100)
     commands.choices["export"].add_argument("--seed", type=int, default=0)
     commands.choices["table"].add_argument("answers", type=Path, nargs="?")
-    chosen = parser.parse_args()
-    family = FAMILIES[chosen.family]
-    if chosen.command == "export":
-        export(family, chosen.folder, chosen.n, chosen.seed)
+    arguments = parser.parse_args()
+    family = FAMILIES[arguments.family]
+    if arguments.command == "export":
+        export(family, arguments.folder, arguments.n, arguments.seed)
     else:
-        table(family, chosen.folder, chosen.answers)
+        table(family, arguments.folder, arguments.answers)
 
 
 if __name__ == "__main__":

@@ -61,9 +61,9 @@ def _as_recorded_and_with_defects(row: Row) -> Iterator[Row]:
     messages = read_messages(row["messages"])
     for operator in CALL_DEFECTS:
         if planted := plant(operator, messages):
-            said = [message.to_dict() for message in planted.messages]
+            fields = [message.to_dict() for message in planted.messages]
             places = {"root": asdict(planted.root), "no_return": asdict(planted.no_return)}
-            yield {**row, "messages": said, "defect": {"operator": operator, **places}}
+            yield {**row, "messages": fields, "defect": {"operator": operator, **places}}
 
 
 def _sound(row: Row) -> Row:
@@ -105,8 +105,8 @@ SETS = {
 
 def rows(name: str, n: int | None = None, seed: int = 0) -> list[Row]:
     """Return `n` rows of a set, or all, in the order that the seed puts them in, from both halves in turn."""
-    found = sorted(_rows(SETS[name]), key=lambda row: _hash(f"{seed} {row['id']} {row.get('trial')}"))
-    halves = ([row for row in found if row["tags"] == [half]] for half in HALVES)
+    rows = sorted(_rows(SETS[name]), key=lambda row: _hash(f"{seed} {row['id']} {row.get('trial')}"))
+    halves = ([row for row in rows if row["tags"] == [half]] for half in HALVES)
     return list(_in_turn(list(_in_turn(_by_operator(half))) for half in halves))[:n]
 
 
@@ -122,22 +122,22 @@ def _in_turn(lists: Iterable[list[Row]]) -> Iterator[Row]:
     return (row for rank in zip_longest(*lists) for row in rank if row is not None)
 
 
-def _rows(chosen: LabelledSet) -> Iterator[Row]:
-    path = DATA / chosen.file
+def _rows(labelled_set: LabelledSet) -> Iterator[Row]:
+    path = DATA / labelled_set.file
     if not path.exists():
         sys.exit(f"there is no {path}: the labelled sets lie beside the project")
-    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    tasks = sorted({chosen.task(row)[0] for row in found}, key=_hash)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    tasks = sorted({labelled_set.task(row)[0] for row in rows}, key=_hash)
     chosen_on = set(tasks[: len(tasks) // 2])
-    for recorded in found:
-        name, trial = chosen.task(recorded)
+    for recorded in rows:
+        name, trial = labelled_set.task(recorded)
         tags = [HALVES[name not in chosen_on]]
-        for row in chosen.versions(recorded):
+        for row in labelled_set.versions(recorded):
             defect = row.get("defect")
             version = f"{name}/{_hash(name + defect['operator']):016x}" if defect else name  # which does not tell
-            made = {"id": version, "trial": trial, "goal": row.get("goal"), "messages": row["messages"]}
-            known = {key: value for key, value in {**made, "metadata": defect}.items() if value is not None}
-            yield {**known, "labels": chosen.labels(row), "tags": tags}
+            fields = {"id": version, "trial": trial, "goal": row.get("goal"), "messages": row["messages"]}
+            known = {key: value for key, value in {**fields, "metadata": defect}.items() if value is not None}
+            yield {**known, "labels": labelled_set.labels(row), "tags": tags}
 
 
 def _hash(text: str) -> int:
@@ -149,8 +149,8 @@ def main() -> None:
     parser.add_argument("name", choices=SETS)
     parser.add_argument("--n", type=int, help="how many rows; default: all")
     parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
-    for row in rows(chosen.name, chosen.n, chosen.seed):
+    arguments = parser.parse_args()
+    for row in rows(arguments.name, arguments.n, arguments.seed):
         print(json.dumps(row, ensure_ascii=False))
 
 

@@ -20,14 +20,14 @@ Row = dict[str, Any]
 def successes() -> list[Row]:
     """Return the shortest successful conversation with a change for each task."""
     rows = map(json.loads, (DATA / SETS["tau_bench"].file).read_text(encoding="utf-8").splitlines())
-    good = [row for row in rows if row["labels"]["success"] and any(map(may_change, _called(row)))]
+    good = [row for row in rows if row["labels"]["success"] and any(map(may_change, _list_calls(row)))]
     shortest: dict[str, Row] = {}
     for row in sorted(good, key=lambda row: len(json.dumps(row["messages"]))):
         shortest.setdefault(row["id"].rpartition("/")[0], row)
     return list(shortest.values())
 
 
-def _called(row: Row) -> list[str]:
+def _list_calls(row: Row) -> list[str]:
     return [call["name"] for message in row["messages"] for call in message.get("tool_calls") or ()]
 
 

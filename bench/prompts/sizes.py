@@ -39,11 +39,13 @@ SHORT = [
 ]
 
 
-def shared(conversations: Sequence[tuple[str, Sequence[AnyMessage]]]) -> None:
+def share_prefixes(conversations: Sequence[tuple[str, Sequence[AnyMessage]]]) -> None:
     """Print, for each role, the tokens of a request, and the part of all that is the same for all roles."""
     model = ScriptedModel([])
-    named = {name: create_metric(name, model=model) for name in ("goal_achievement", "contract", "safety", "coherence")}
-    judges = {**named, "tester_review": TesterReview(model)}
+    by_name = {
+        name: create_metric(name, model=model) for name in ("goal_achievement", "contract", "safety", "coherence")
+    }
+    judges = {**by_name, "tester_review": TesterReview(model)}
     before, after = dict.fromkeys(judges, 0), dict.fromkeys(judges, 0)
     for goal, messages in conversations:
         reading = Reading(evaluation_input(messages, goal=goal, must=MUST, must_not=MUST_NOT))
@@ -85,9 +87,11 @@ def main() -> None:
     chosen = rows("tau_bench", parser.parse_args().n)
     conversations = [(row["goal"], read_messages(row["messages"]) or []) for row in chosen]
     print("tokens of a request, with the policy in the conversation")
-    shared(conversations)
+    share_prefixes(conversations)
     print("the same without it")
-    shared([(goal, [one for one in messages if one.role != "system"]) for goal, messages in conversations])
+    share_prefixes(
+        [(goal, [message for message in messages if message.role != "system"]) for goal, messages in conversations]
+    )
     print("tokens of each prompt")
     prompts()
 

@@ -35,10 +35,10 @@ class VivavoceError(Exception):
     """The root of every error raised on purpose; each can be pickled, so that one process can tell another."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, vars(self))
+        return _restore_error, (type(self), self.args, vars(self))
 
 
-def _restored(kind: type[VivavoceError], args: tuple[Any, ...], values: dict[str, Any]) -> VivavoceError:
+def _restore_error(kind: type[VivavoceError], args: tuple[Any, ...], values: dict[str, Any]) -> VivavoceError:
     """Return an error as it was, whatever its class is made from."""
     error = kind.__new__(kind, *args)
     error.args = args
@@ -153,7 +153,7 @@ class Fault(VivavoceError):
         self.blame = blame or type(self).blame
         self.status = status
 
-    def restated(
+    def restate(
         self,
         message: str,
         *,

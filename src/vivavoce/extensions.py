@@ -123,10 +123,12 @@ class Feature:
         run_list_parameters: Sequence[str] = (),
         **hooks: str | Mapping[str, str],
     ) -> None:
-        named = {name: replace(each, function=f"{package}.{each.function}") for name, each in (commands or {}).items()}
+        qualified_commands = {
+            name: replace(each, function=f"{package}.{each.function}") for name, each in (commands or {}).items()
+        }
         folder = Path(__file__).parent.joinpath(*package.split(".")[1:])
         for hook, value in (
-            ("register_commands", named),
+            ("register_commands", qualified_commands),
             ("register_routes", [f"{package}.{route}" for route in routes]),
             ("register_page_files", folder if routes else None),
             ("page_tabs", tabs),
@@ -213,7 +215,11 @@ class Plugins:
     def results(self, hook: str, **arguments: Any) -> Iterator[tuple[str, Any]]:
         """Yield the name of each plugin that implements a hook and answers it with something, and its answer."""
         for name, plugin in self._manager.list_name_plugin():
-            implementations = [one for one in self._manager.get_hookcallers(plugin) or [] if one.name == hook]
+            implementations = [
+                implementation
+                for implementation in self._manager.get_hookcallers(plugin) or []
+                if implementation.name == hook
+            ]
             if not implementations:
                 continue
             others = [other for other in self._manager.get_plugins() if other is not plugin]
@@ -238,7 +244,7 @@ class Plugins:
             if hooks not in self._additions:
                 self._additions[hooks] = self._collect(kind, hooks, builtin)
             table = self._additions[hooks]
-            return {name: one for name, one in table.items() if self._manager.has_plugin(one.plugin)}
+            return {name: addition for name, addition in table.items() if self._manager.has_plugin(addition.plugin)}
 
     def switch_off(self, name: str, reason: str) -> None:
         """Remove a plugin and warn."""
@@ -258,10 +264,10 @@ class Plugins:
                         _check_new(addition, kind, builtin, table.get(name))
                 except ValueError as error:
                     self.switch_off(plugin, f"{hook}: {error}")
-                    table = {name: one for name, one in table.items() if one.plugin != plugin}
+                    table = {name: addition for name, addition in table.items() if addition.plugin != plugin}
                 else:
-                    table |= {name: one for name, one in added.items() if name not in table}
-        own = {name: one for name, one in table.items() if one.plugin in self._builtin}
+                    table |= {name: addition for name, addition in added.items() if name not in table}
+        own = {name: addition for name, addition in table.items() if addition.plugin in self._builtin}
         return own | dict(sorted(table.items()))
 
     def _install(self, name: str, point: EntryPoint) -> None:
@@ -309,13 +315,13 @@ def answers_of(kind: type[A], hook: str, **arguments: Any) -> Iterator[A]:
     """
     for plugin, answer in list(plugins().results(hook, **arguments)):
         try:
-            listed: list[Any] = list(answer)
+            answers: list[Any] = list(answer)
         except Exception as error:
             plugins().switch_off(plugin, f"{hook}: {_reason(error)}")
             continue
-        other = next((item for item in listed if not isinstance(item, kind)), None)
+        other = next((item for item in answers if not isinstance(item, kind)), None)
         if other is None:
-            yield from listed
+            yield from answers
         else:
             plugins().switch_off(plugin, f"{hook}: it returns a {type(other).__name__}, not a {kind.__name__}")
 

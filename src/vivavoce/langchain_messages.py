@@ -112,14 +112,14 @@ def calls_of(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     Arguments that are not JSON are the text that the model wrote. Old messages have their calls only as a
     provider wrote them: next to the content as OpenAI's, or as blocks of it.
     """
-    listed = [*_fields_of(fields.get("tool_calls")), *_fields_of(fields.get("invalid_tool_calls"))]
-    if listed:
-        return [_call(call, call.get("name"), call.get("args")) for call in listed]
+    calls = [*_fields_of(fields.get("tool_calls")), *_fields_of(fields.get("invalid_tool_calls"))]
+    if calls:
+        return [_call(call, call.get("name"), call.get("args")) for call in calls]
     beside: Any = fields.get("additional_kwargs")
     wire = _fields_of(cast("Mapping[str, Any]", beside).get("tool_calls")) if isinstance(beside, Mapping) else []
     if wire:
-        made = ((call, cast("Mapping[str, Any]", call.get("function") or call)) for call in wire)
-        return [_call(call, function.get("name"), function.get("arguments")) for call, function in made]
+        pairs = ((call, cast("Mapping[str, Any]", call.get("function") or call)) for call in wire)
+        return [_call(call, function.get("name"), function.get("arguments")) for call, function in pairs]
     blocks = [block for block in _fields_of(fields.get("content")) if block.get("type") == "tool_use"]
     return [_call(block, block.get("name"), block.get("input")) for block in blocks]
 
@@ -133,8 +133,8 @@ def _fields_of(calls: object) -> list[Mapping[str, Any]]:
     """Return what the calls or blocks of a list hold, be they mappings or objects."""
     if not isinstance(calls, list | tuple):
         return []
-    found = (_fields(one) for one in cast("Iterable[object]", calls))
-    return [fields for fields in found if fields is not None]
+    mappings = (_fields(entry) for entry in cast("Iterable[object]", calls))
+    return [fields for fields in mappings if fields is not None]
 
 
 def _fields(thing: object) -> Mapping[str, Any] | None:
@@ -148,7 +148,7 @@ def _metadata(thing: object, calls: list[dict[str, Any]], unread: list[Any]) -> 
         own = {**own, "additional_kwargs": more} if more else {k: v for k, v in own.items() if k != "additional_kwargs"}
     if unread:
         own["blocks"] = unread
-    kept: dict[str, Any] = dict(attribute(thing, "metadata") or {})
+    metadata: dict[str, Any] = dict(attribute(thing, "metadata") or {})
     if own:
-        kept[LANGCHAIN] = to_jsonable_python(own, fallback=str)
-    return kept
+        metadata[LANGCHAIN] = to_jsonable_python(own, fallback=str)
+    return metadata

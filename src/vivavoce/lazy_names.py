@@ -28,11 +28,11 @@ def lazy_names(
     too, but are in neither `__all__` nor `dir`.
     """
     module_of = {name: module for module, those in (*names.items(), *(also or {}).items()) for name in those}
-    listed = sorted((*(name for those in names.values() for name in those), *here))
+    public_names = sorted((*(name for those in names.values() for name in those), *here))
 
     def find(name: str) -> Any:
         if name == "__all__":
-            return listed
+            return public_names
         if name in module_of:
             return getattr(import_module(module_of[name], package), name)
         if name in packages:
@@ -40,6 +40,6 @@ def lazy_names(
         raise AttributeError(f"module '{package}' has no attribute '{name}'")
 
     def list_names() -> list[str]:
-        return sorted((*listed, *packages))
+        return sorted((*public_names, *packages))
 
     return find, list_names

@@ -39,7 +39,7 @@ from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank, join_text_parts
 from vivavoce.errors import did_you_mean
 from vivavoce.plugins import lazy
-from vivavoce.validation import unchecked
+from vivavoce.validation import construct
 
 
 class Wire(BaseModel):
@@ -293,11 +293,11 @@ def _check_arguments(text: str, key: str) -> None:
         raise ValueError(f"{key} of a tool call are not a JSON object: {text[:80]}")
 
 
-def _expected(value: object) -> object:
+def _read_expected(value: object) -> object:
     return read_expected_call(value)
 
 
-ExpectedCall = Annotated[ToolCall, BeforeValidator(_expected)]
+ExpectedCall = Annotated[ToolCall, BeforeValidator(_read_expected)]
 """A call that a row expects."""
 
 
@@ -343,10 +343,10 @@ class Message(Wire):
 
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
-        given = self.to_dict()
+        fields = self.to_dict()
         if self.plain is not None:
-            return given
-        return _without(given, *NOT_ON_THE_WIRE, *(["session"] * (self.mark is not None)))
+            return fields
+        return _without(fields, *NOT_ON_THE_WIRE, *(["session"] * (self.mark is not None)))
 
     def pretty_repr(self) -> str:
         """Return the message as one readable line or more."""
@@ -441,18 +441,18 @@ def _with_role(row: Any) -> Any:
     if not isinstance(row, Mapping) or "role" in row or "type" not in row:
         return cast("Any", row)
     fields = dict(cast("Mapping[str, Any]", row))
-    spelled = fields.pop("type")
-    return {"role": langchain_messages.ROLES.get(str(spelled), spelled), **fields}
+    kind = fields.pop("type")
+    return {"role": langchain_messages.ROLES.get(str(kind), kind), **fields}
 
 
 def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Message]:
     """Return the messages of rows in any known spelling; only those that are more than role and text are validated."""
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         return validated(rows)
-    listed: Sequence[Any] = rows  # pyright: ignore[reportUnknownVariableType]  # a cast is a call
-    if listed and are_plain(listed):  # whether a list may be empty, its field says
-        return [unchecked(_KINDS[row["role"]], {"role": row["role"], "content": row["content"]}) for row in listed]
-    return validated([_plain(row) or _with_role(row) for row in listed])
+    row_list: Sequence[Any] = rows  # pyright: ignore[reportUnknownVariableType]  # a cast is a call
+    if row_list and are_plain(row_list):  # whether a list may be empty, its field says
+        return [construct(_KINDS[row["role"]], {"role": row["role"], "content": row["content"]}) for row in row_list]
+    return validated([_plain(row) or _with_role(row) for row in row_list])
 
 
 def _plain(row: Any) -> Message | None:
@@ -465,7 +465,7 @@ def _plain(row: Any) -> Message | None:
     role, content = fields.get("role"), fields.get("content")
     if type(content) is not str or type(role) is not str or role not in _KINDS:
         return None
-    return unchecked(_KINDS[role], {"role": role, "content": content})
+    return construct(_KINDS[role], {"role": role, "content": content})
 
 
 def are_plain(rows: Sequence[Any]) -> bool:
@@ -525,7 +525,7 @@ def unread_text(message: Message) -> str | None:
         return None
     if isinstance(message, AIMessage) and (message.tool_calls or message.refusal):
         return None
-    texts = [found for key, value in message.model_extra.items() for found in _texts(value, key)]
+    texts = [text_path for key, value in message.model_extra.items() for text_path in _texts(value, key)]
     return max(texts)[1] if texts else None
 
 
@@ -548,11 +548,11 @@ def _texts(value: Any, path: str, depth: int = 4) -> Iterator[tuple[int, str]]:
         if value.strip():
             yield len(value), path
     elif isinstance(value, Mapping) and depth:
-        for key, one in cast("Mapping[object, Any]", value).items():
-            yield from _texts(one, f"{path}.{key}", depth - 1)
+        for key, child in cast("Mapping[object, Any]", value).items():
+            yield from _texts(child, f"{path}.{key}", depth - 1)
     elif isinstance(value, list | tuple) and depth:
-        for index, one in enumerate(cast("Sequence[Any]", value)):
-            yield from _texts(one, f"{path}.{index}", depth - 1)
+        for index, child in enumerate(cast("Sequence[Any]", value)):
+            yield from _texts(child, f"{path}.{index}", depth - 1)
 
 
 Messages = Annotated[list[Annotated[AnyMessage, AfterValidator(_with_content)]], WrapValidator(_read_rows)]
@@ -694,7 +694,7 @@ class ConversationHistory(BaseModel):
         Calls of tools stay; `include_metadata` keeps timestamps, metadata and what was retrieved, too.
         """
         dicts = [message.to_dict() if include_metadata else message.to_wire() for message in self.messages]
-        return [{**one, "role": one["role"], "content": one.get("content") or ""} for one in dicts]
+        return [{**row, "role": row["role"], "content": row.get("content") or ""} for row in dicts]
 
     @classmethod
     def from_dict_list(cls, turns: Iterable[Mapping[str, Any] | Message]) -> ConversationHistory:
@@ -727,9 +727,9 @@ def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[
     mark: SessionMark | None = None
     greeted = False
     for message in messages:
-        found = None if message.session is None else message.mark
-        later = found is not None and mark is not None and found != mark
-        mark = found or mark
+        message_mark = None if message.session is None else message.mark
+        later = message_mark is not None and mark is not None and message_mark != mark
+        mark = message_mark or mark
         is_user = message.role == "user"
         if later or (is_user and not greeted):
             current = []

@@ -221,13 +221,13 @@ The library looks at the time after 256 steps, each of which may compare the who
 
 _UNSHARED_SECONDS = 0.005
 """The time that a search may take before other threads are let in; to let them in costs more than most searches."""
-_REPEATED = 2_000
+_TEST_CHARS = 2_000
 _MAX_REPEATED_CHARACTERS = 100
 _PROMPT = 0.5
 _COUNT = re.compile(r"\{\s*(\d+)")
 _COMMENTS = re.compile(r"\(\?(?:#|[a-zA-Z0-9]*x)")
 _PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\s*(?P<count>\d+)[^}]*\}|.", re.DOTALL)
-_QUOTED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_LITERALS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 """What stands for itself in a pattern: escaped characters and sets."""
 _FOREIGN = re.compile(
     r"\(\?(?:R|[+-]?\d+|&|P>|r\))|\(\?[a-zA-Z]*r[a-zA-Z]*[:)]"
@@ -239,23 +239,23 @@ _UNLIKE = ("", "a", "Z9 _-", "\u2603", "0\n")
 
 
 class Expression:
-    """A regular expression, in the syntax of Python's `re`; `shown` is what errors quote in its place.
+    """A regular expression, in the syntax of Python's `re`; `display_text` is what errors quote in its place.
 
     Raises:
         UsageError: the text is not a regular expression.
     """
 
-    def __init__(self, text: str, shown: str | None = None) -> None:
+    def __init__(self, text: str, display_text: str | None = None) -> None:
         import regex
 
-        if len(shown or text) > MAX_PATTERN_CHARS:
-            size = f"{len(shown or text):,} characters, at most {MAX_PATTERN_CHARS:,} allowed"
-            raise UsageError(f"the regular expression '{(shown or text)[:40]}…' has {size}")
+        if len(display_text or text) > MAX_PATTERN_CHARS:
+            size = f"{len(display_text or text):,} characters, at most {MAX_PATTERN_CHARS:,} allowed"
+            raise UsageError(f"the regular expression '{(display_text or text)[:40]}…' has {size}")
         if repeated_parts(text) > MAX_REPEATED_PARTS:
             size = f"more than {MAX_REPEATED_PARTS:,} parts after its counts such as {{1000}} are written out"
-            raise UsageError(f"the regular expression '{(shown or text)[:40]}' has {size}")
-        self.text = text if shown is None else shown
-        if _FOREIGN.search(_QUOTED.sub("", text)):
+            raise UsageError(f"the regular expression '{(display_text or text)[:40]}' has {size}")
+        self.text = text if display_text is None else display_text
+        if _FOREIGN.search(_LITERALS.sub("", text)):
             what = "recursion, a reversed search, or approximate matches"
             raise UsageError(f"'{self.text}' is not a regular expression: it has {what}, which are not supported")
         try:
@@ -322,7 +322,7 @@ class Expression:
         try:
             for character in list(repeated)[:_MAX_REPEATED_CHARACTERS]:
                 with counted_work(UsageError):
-                    self._run("search", character * _REPEATED + "\x00", _PROMPT)
+                    self._run("search", character * _TEST_CHARS + "\x00", _PROMPT)
             matches_all = all(self._run("search", text, _PROMPT) for text in _UNLIKE)
         except TimeoutError:
             return "may backtrack catastrophically; avoid nested quantifiers"

@@ -223,7 +223,7 @@ def _charging(write: Callable[[Any], object]) -> Callable[[Context, object], obj
     return show
 
 
-def _unchanged(value: object) -> object:
+def _identity(value: object) -> object:
     return value
 
 
@@ -265,11 +265,11 @@ class SafeEnvironment(ImmutableSandboxedEnvironment):
 
     template_class = SafeTemplate
 
-    def __init__(self, *, finalize: Callable[[Any], object] = _unchanged, **options: Any) -> None:
-        shown = _charging(finalize)
-        super().__init__(undefined=StrictUndefined, optimized=False, cache_size=0, finalize=shown, **options)
+    def __init__(self, *, finalize: Callable[[Any], object] = _identity, **options: Any) -> None:
+        finalizer = _charging(finalize)
+        super().__init__(undefined=StrictUndefined, optimized=False, cache_size=0, finalize=finalizer, **options)
         self.globals.clear()
-        bounded = {name: _charged(name, self.filters[name]) for name in FILTERS}
+        bounded = {name: _charge_filter(name, self.filters[name]) for name in FILTERS}
         self.filters = {**bounded, _LOOP: _loop_values, _CHARGE: _charged_value}
         self.tests = {name: self.tests[name] for name in TESTS}
 
@@ -307,31 +307,31 @@ class _CountWork(NodeTransformer):
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the name that Jinja calls
         self.generic_visit(node)
         steps = 1 + sum(1 for _ in _walk(node)) // PARTS_PER_STEP
-        node.iter = _filtered(cast("nodes.Expr", node.iter), _LOOP, nodes.Const(steps, lineno=node.lineno))
+        node.iter = _apply_filter(cast("nodes.Expr", node.iter), _LOOP, nodes.Const(steps, lineno=node.lineno))
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802  # the name that Jinja calls
         self.generic_visit(node)
-        node.expr = _filtered(node.expr, _CHARGE)
+        node.expr = _apply_filter(node.expr, _CHARGE)
         for operand in node.ops:
-            operand.expr = _filtered(operand.expr, _CHARGE)
+            operand.expr = _apply_filter(operand.expr, _CHARGE)
         return node
 
     def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802  # the name that Jinja calls
         self.generic_visit(node)
-        node.args = [_filtered(argument, _CHARGE) for argument in node.args]
+        node.args = [_apply_filter(argument, _CHARGE) for argument in node.args]
         if node.args:
-            node.node = _filtered(node.node, _CHARGE)
+            node.node = _apply_filter(node.node, _CHARGE)
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802  # the name that Jinja calls
         self.generic_visit(node)
         if isinstance(node.arg, nodes.Slice):
-            node.node = _filtered(node.node, _CHARGE)
+            node.node = _apply_filter(node.node, _CHARGE)
         return node
 
 
-def _filtered(node: nodes.Expr, name: str, *args: nodes.Expr) -> nodes.Filter:
+def _apply_filter(node: nodes.Expr, name: str, *args: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(node, name, [*args], [], None, None, lineno=node.lineno)
 
 
@@ -451,11 +451,11 @@ def _charged_value(value: object) -> object:
     return value
 
 
-def _charged(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _charge_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that takes the steps of what it reads, and the characters of what it writes, before it works."""
 
     @wraps(function)
-    def charged(*args: Any, **kwargs: Any) -> Any:
+    def run_charged(*args: Any, **kwargs: Any) -> Any:
         budget = _budget.get(None)
         if budget is None:  # Jinja tries filters of constants out while it compiles; this sandbox never asks it to
             raise TemplateRuntimeError(f"the filter '{name}' is used outside a rendering")
@@ -470,7 +470,7 @@ def _charged(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 budget.take_steps(len(values[0]) // ITEMS_PER_STEP)
         return function(*args, **kwargs)
 
-    return charged
+    return run_charged
 
 
 def _check_joined(budget: _Budget, items: object, separator: str = "") -> None:

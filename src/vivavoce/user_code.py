@@ -161,7 +161,7 @@ class _StandIns(MetaPathFinder, Loader):
 
     def __init__(self, modules: Mapping[str, Names]) -> None:
         self._modules = modules
-        self._made: dict[str, ModuleType] = {}
+        self._loaded_modules: dict[str, ModuleType] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
@@ -171,12 +171,12 @@ class _StandIns(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Give a module its names."""
-        self._made[module.__name__] = module
+        self._loaded_modules[module.__name__] = module
         vars(module).update(self._modules[module.__name__])
 
     def forget(self) -> None:
         """Take the modules away again, also from the packages that they were put into."""
-        for name, module in self._made.items():
+        for name, module in self._loaded_modules.items():
             sys.modules.pop(name, None)
             package, _, last = name.rpartition(".")
             parent = sys.modules.get(package)
@@ -226,7 +226,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
     homes = tuple(dict.fromkeys((path.parent, _home(path), _bases.get(path, path.parent))))
     files, pending = {path}, [path]
     while pending:
-        for file in _imported(pending.pop(), homes):
+        for file in _imported_files(pending.pop(), homes):
             if file not in files:
                 files.add(file)
                 pending.append(file)
@@ -297,7 +297,7 @@ def _home(path: Path) -> Path:
     return folder
 
 
-def _imported(path: Path, homes: Sequence[Path]) -> Iterator[Path]:
+def _imported_files(path: Path, homes: Sequence[Path]) -> Iterator[Path]:
     for level, name in _imports(path, path.stat().st_mtime_ns):
         if level:
             folder = path.parents[level - 1] if level <= len(path.parents) else path.parent

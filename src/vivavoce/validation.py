@@ -24,7 +24,7 @@ from vivavoce.errors import UsageError, did_you_mean
 M = TypeVar("M", bound=BaseModel)
 
 
-def unchecked(kind: type[M], fields: dict[str, Any]) -> M:
+def construct(kind: type[M], fields: dict[str, Any]) -> M:
     """Return a record as validation would make it; every field without a default is among those given.
 
     It takes a fraction of the time of `model_construct`, which reads aliases, and less than validation.
@@ -45,7 +45,7 @@ def unchecked(kind: type[M], fields: dict[str, Any]) -> M:
     return record
 
 
-def changed(record: M, updates: dict[str, Any]) -> M:
+def copy_with(record: M, updates: dict[str, Any]) -> M:
     """Return a record with other values of some of its fields, which are known to be right."""
     copy = _new(type(record))
     _set_values(copy, {**vars(record), **updates})
@@ -83,7 +83,7 @@ AS_WRITTEN = {"as_written": True}
 """The context in which what a person writes is validated: there, what is empty is a mistake. A record may have it."""
 
 
-class Written(BaseModel):
+class StrictInput(BaseModel):
     """Fields of what people write; pydantic alone reads `true` as 1 where a number belongs."""
 
     @model_validator(mode="before")
@@ -189,9 +189,11 @@ def shows_options(function: F) -> F:
     signature = inspect.signature(function)
     options = _find_options(function, signature)
     if options is not None:
-        named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        shown = signature.replace(parameters=[*named, *_parameters(options)])
-        function.__signature__ = shown  # pyright: ignore[reportFunctionMemberAccess]
+        own_parameters = [
+            parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD
+        ]
+        full_signature = signature.replace(parameters=[*own_parameters, *_parameters(options)])
+        function.__signature__ = full_signature  # pyright: ignore[reportFunctionMemberAccess]
         lines = [f"    {name}: {meaning}" for name, meaning in meanings(options).items()]
         function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or "").rstrip(), "", "Options:", *lines])
     return function
@@ -201,8 +203,8 @@ def shows_options(function: F) -> F:
 def meanings(options: type) -> dict[str, str]:
     """Return what the keys of a TypedDict mean, which stands below each of them; nothing where there is no source."""
     body = ast.parse("".join(_source(options))).body
-    named = body[0] if body and isinstance(body[0], ast.ClassDef) else None
-    fields, bases = (named.body, named.bases) if named else ([], [])
+    class_node = body[0] if body and isinstance(body[0], ast.ClassDef) else None
+    fields, bases = (class_node.body, class_node.bases) if class_node else ([], [])
     known = vars(sys.modules[options.__module__])
     inherited = [known.get(base.id) for base in bases if isinstance(base, ast.Name)]
     return {name: text for base in inherited for name, text in _inherited_meanings(base)} | {
@@ -224,23 +226,25 @@ def _source(kind: type) -> Iterator[str]:
     for line in lines:
         if line.startswith(f"class {kind.__name__}("):
             yield line
-            yield from takewhile(lambda one: one[:1].isspace(), lines)
+            yield from takewhile(lambda line: line[:1].isspace(), lines)
 
 
 def _find_options(function: Callable[..., Any], signature: inspect.Signature) -> type | None:
     """Return the TypedDict that a function takes its options from, None where it has no such parameter."""
-    last = next((one for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), None)
+    last = next(
+        (parameter for parameter in signature.parameters.values() if parameter.kind is parameter.VAR_KEYWORD), None
+    )
     text = None if last is None else last.annotation
     if not (isinstance(text, str) and text.startswith("Unpack[")):
         return None
-    found = vars(sys.modules[function.__module__]).get(text.removeprefix("Unpack[").removesuffix("]"))
-    return found if isinstance(found, type) else None
+    kind = vars(sys.modules[function.__module__]).get(text.removeprefix("Unpack[").removesuffix("]"))
+    return kind if isinstance(kind, type) else None
 
 
 def _parameters(options: type) -> Iterator[inspect.Parameter]:
     for name, kind in options.__annotations__.items():
-        shown = getattr(kind, "__forward_arg__", kind)
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=OMITTED, annotation=shown)
+        annotation = getattr(kind, "__forward_arg__", kind)
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=OMITTED, annotation=annotation)
 
 
 def read_options(

@@ -142,9 +142,9 @@ def _on_tick(number: int, frame: FrameType | None) -> None:
         raise GraderFault(left.problem, kind="limit")
 
 
-def _go_on() -> None:
+def _do_nothing() -> None:
     """Do nothing: the work is not limited."""
 
 
 _UNLIMITED = nullcontext()
-_UNCOUNTED = nullcontext(_go_on)
+_UNCOUNTED = nullcontext(_do_nothing)

@@ -42,7 +42,7 @@ def url(kept: Path, tmp_path: Path) -> Iterator[str]:
 def test_everything_in_pages_comes_once_and_in_order(url: str) -> None:
     with Client(url) as client:
         (entry,) = client.runs()
-        assert [one.sample_id for one in client.samples(entry.id)] == [row["id"] for row in ROWS]
+        assert [sample.sample_id for sample in client.samples(entry.id)] == [row["id"] for row in ROWS]
         assert len(list(client.samples(filter="tag:odd"))) == 225
         assert next(client.samples(sort="-position")).sample_id == "t/449"
         report = client.run(entry.id)
@@ -55,18 +55,18 @@ def test_turns_scores_and_a_comparison_are_read(url: str) -> None:
         (turn,) = client.turns("latest", "t/7")
         assert [message.text for message in turn.turn.messages] == ["What do you offer?", "We offer auto."]
         scores = list(client.scores(grader="refusal"))
-        assert [one.sample_id for one in scores if one.turn is None] == [row["id"] for row in ROWS]
-        found = client.compare("latest", "latest")
-        assert found.same
-        assert found.targets[0].matched == len(ROWS)
+        assert [score.sample_id for score in scores if score.turn is None] == [row["id"] for row in ROWS]
+        comparison = client.compare("latest", "latest")
+        assert comparison.same
+        assert comparison.targets[0].matched == len(ROWS)
         with pytest.raises(UsageError, match="named twice"):
             client.compare_several("latest", "latest", "latest")
 
 
 def test_clusters_of_what_failed_are_read(url: str) -> None:
     with Client(url) as client:
-        found = client.clusters(grader="refusal")
-        assert (found.conversations, found.failed, found.clusters) == (len(ROWS), 0, ())
+        clusters = client.clusters(grader="refusal")
+        assert (clusters.conversations, clusters.failed, clusters.clusters) == (len(ROWS), 0, ())
         with pytest.raises(NotFound, match="no grader 'other'"):
             client.clusters(grader="other")
 
@@ -155,11 +155,11 @@ def test_a_server_that_is_none_is_a_fault() -> None:
 
 def test_people_say_what_they_see_and_take_it_back(url: str) -> None:
     with Client(url) as client:
-        said = client.label("latest", "t/3", "fail", "rude", grader="refusal")
+        label = client.label("latest", "t/3", "fail", "rude", grader="refusal")
         client.label("latest", "t/4", "unsure", turn=0)
-        assert list(client.labels(grader="refusal")) == [said]
+        assert list(client.labels(grader="refusal")) == [label]
         assert client.agreement("latest", "refusal").n == 1
-        assert client.unlabel("latest", "t/3", grader="refusal") == said
+        assert client.unlabel("latest", "t/3", grader="refusal") == label
         assert [one.turn for one in client.labels()] == [0]
         with pytest.raises(UsageError, match=r"no label by .* here"):
             client.unlabel("latest", "t/3")
@@ -169,17 +169,17 @@ def test_what_a_server_has_is_listed_and_looked_up(url: str) -> None:
     with Client(url) as client:
         (run,) = client.runs()
         assert client.health().status == "ok"
-        assert "refusal" in [one.name for one in client.metrics()]
-        assert [one.run_id for one in client.gradings()] == [run.id]
+        assert "refusal" in [metric.name for metric in client.metrics()]
+        assert [grading.run_id for grading in client.gradings()] == [run.id]
         assert list(client.errors()) == []
         client.label(run.id, "t/7", "pass")
-        assert [one.verdict for one in client.labels_of(run.id, "t/7")] == ["pass"]
+        assert [label.verdict for label in client.labels_of(run.id, "t/7")] == ["pass"]
         assert client.evaluate_stored(run.id, "t/7", ["refusal"])["refusal"].state == "scored"
         job = client.submit("evaluation", conversations=[{"id": "x", "messages": TALK}], metrics=["refusal"])
         assert [event.kind for event in client.events(job.id)][-1] == "ended"
-        assert [one.id for one in client.jobs()] == [job.id] == [client.cancel(job.id).id]
+        assert [job.id for job in client.jobs()] == [job.id] == [client.cancel(job.id).id]
         client.delete_run(run.id)
-        assert next(one.action for one in client.audit()) == "run.delete"
+        assert next(action.action for action in client.audit()) == "run.delete"
 
 
 def test_what_is_not_found_is_known_by_its_kind_and_its_name(url: str) -> None:

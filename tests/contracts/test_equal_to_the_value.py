@@ -27,7 +27,7 @@ from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import run_report
-from vivavoce.report.verdict import explained, finding
+from vivavoce.report.verdict import explain_verdict, finding
 from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
@@ -81,7 +81,7 @@ def text(write: Callable[[GradedRun, Any], object], graded: GradedRun) -> str:
 
 def test_python_gives_the_verdict_and_its_exit_code(case: Case) -> None:
     assert (case.run.summary.verdict, case.run.exit_code) == (case.verdict, CODES[case.verdict])
-    assert explained(case.run.summary) == [case.sentence]
+    assert explain_verdict(case.run.summary) == [case.sentence]
     assert [grader.pass_rate for grader in case.run.summary.graders] == [1.0], (
         "each score reaches the threshold of its grader"
     )

@@ -36,7 +36,7 @@ from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
-from vivavoce.report.comparison.regressions import Tolerance, ruled
+from vivavoce.report.comparison.regressions import Tolerance, add_ruling
 from vivavoce.report.comparison.sides import read_baseline, write_baseline
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json, write_jsonl
@@ -160,7 +160,7 @@ def test_a_run_is_listed_and_told_by_its_mean(graded: GradedRun, run: RunResult)
 
 
 def test_nothing_is_among_the_worst_or_the_failures(graded: GradedRun) -> None:
-    assert worst(graded.store, graded.grading).shown == []
+    assert worst(graded.store, graded.grading).samples == []
     assert graded.store.failed_samples(graded.grading.id) == []
     matrix = matrix_of(graded, 10)
     assert [cell_text(row.cells["response_length"]) for row in matrix.rows] == ["1", "2", "6"]
@@ -233,7 +233,7 @@ def _compares(found: Comparison) -> None:
         console.print(comparison(found))
     for text in (capture.get(), markdown_comparison(found)):
         assert "response_length measures: mean 3 before, 4 after (+1, n 3)" in text
-    ruling = ruled(found, Tolerance()).ruling
+    ruling = add_ruling(found, Tolerance()).ruling
     assert ruling is not None
     assert ruling.verdict == "inconclusive"
     assert "no grader has a threshold" in ruling.reasons[0].text

@@ -20,7 +20,7 @@ from vivavoce.metrics import RefusalMetric
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.trajectory import answer_of_turn
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.transcript import Spoken, Writer
+from vivavoce.report.html.transcript import ShownMessage, Writer
 from vivavoce.report.transcript import words_of
 from vivavoce.suites.experiment import run_suite
 
@@ -153,7 +153,7 @@ def test_the_text_parts_of_a_message_are_one_text_in_every_format_and_for_every_
     assert RefusalMetric().evaluate(messages).raw == 1
     assert f"assistant: {json.dumps(WHOLE)}" in transcript(messages).text()
     assert words_of(messages[1]) == WHOLE
-    [_, said] = [part for part in Writer(Register()).parts(messages, 0) if isinstance(part, Spoken)]
+    [_, said] = [part for part in Writer(Register()).parts(messages, 0) if isinstance(part, ShownMessage)]
     assert len(said.segments) == 1
     known = {"messages": row["messages"], "expect": {"contains": "can't help with"}, "ground_truth": WHOLE}
     graders = {"same": {"kind": "function", "function": "exact_match"}}

@@ -25,7 +25,7 @@ from vivavoce.messages import read_messages
 from vivavoce.metrics import RuleMetric, evaluate_conversation
 from vivavoce.metrics.exact.arguments import read_matcher
 from vivavoce.metrics.rules.sameness import alike, may_mention, mentions
-from vivavoce.penelope.facts import SHORTEST, may_tell_fact
+from vivavoce.penelope.facts import MIN_CHARS, may_tell_fact
 from vivavoce.penelope.tools.spans import find_spans
 from vivavoce.samples.sample import Sample
 
@@ -188,4 +188,4 @@ def test_every_ban_finds_an_amount_however_it_is_written(banned: str, text: str)
     assert not held({"not_contains": banned}, said)
     assert not held({"not": {"contains": banned}}, said)
     assert may_mention(said, banned)
-    assert may_tell_fact(said, "price", f"{banned} ") or len(banned) < SHORTEST
+    assert may_tell_fact(said, "price", f"{banned} ") or len(banned) < MIN_CHARS

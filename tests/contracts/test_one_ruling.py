@@ -18,7 +18,7 @@ from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Verdict
 from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
-from vivavoce.report.comparison.regressions import Tolerance, reason_lines, ruled, ruling_lines
+from vivavoce.report.comparison.regressions import Tolerance, add_ruling, reason_lines, ruling_lines
 from vivavoce.report.html.notebook import comparison_html
 from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
@@ -69,7 +69,7 @@ async def test_every_reader_has_the_sentence_and_the_reasons(tmp_path: Path, cas
             await keep(store, [outcome(f"s{n}", {"exact": score}) for n, score in enumerate(scores)], name)
             for name, scores in (("run-a", before), ("run-b", after))
         ]
-        found = ruled(compare(store, runs[0].grading, runs[1].grading), Tolerance())
+        found = add_ruling(compare(store, runs[0].grading, runs[1].grading), Tolerance())
     ruling = found.ruling
     assert ruling is not None
     assert ruling.verdict == verdict

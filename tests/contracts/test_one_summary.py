@@ -25,7 +25,7 @@ from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import run_report
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.report.worst_samples import worst
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
@@ -92,7 +92,7 @@ def text_of(write: Callable[[GradedRun, Any], None], graded: GradedRun) -> str:
 
 def test_the_summary_has_the_facts(run: RunResult) -> None:
     summary = run.summary
-    assert (run.exit_code, SAMPLES in explained(summary)[0]) == (1, True)
+    assert (run.exit_code, SAMPLES in explain_verdict(summary)[0]) == (1, True)
     used = summary.usage["judge"]
     assert (used.calls, used.cached_calls, used.input_tokens, used.cost) == (4, 4, 400, 1.0)
     (latency,) = summary.latency

@@ -191,7 +191,9 @@ def test_the_list_of_scores_says_the_same(graded: GradedRun, truth: Answers) -> 
 
 
 def test_the_worst_are_those_that_did_not_pass(graded: GradedRun, truth: Answers) -> None:
-    shown = {(one.key.sample_id, one.key.trial) for one in worst(graded.store, graded.grading, 100).shown if one.score}
+    shown = {
+        (one.key.sample_id, one.key.trial) for one in worst(graded.store, graded.grading, 100).samples if one.score
+    }
     errors = {row.key for row in graded.store.errors(graded.grading.id)}
     lost = {
         (sample, trial)

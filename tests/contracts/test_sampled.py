@@ -35,7 +35,7 @@ from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import run_report
-from vivavoce.report.verdict import explained, finding
+from vivavoce.report.verdict import explain_verdict, finding
 from vivavoce.report.worst_samples import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, RunResult
@@ -136,7 +136,7 @@ def test_the_run_says_how_it_was_drawn(run: RunResult) -> None:
     assert sampling == run.summary.sampling
     strata = [(stratum.name, stratum.size, stratum.drawn) for stratum in sampling.strata]
     assert strata == [("metadata.kind short", 30, 9), ("metadata.kind <b>long</b>", 10, 3)]
-    assert (sampling.population, sampling.drawn, sampling.by) == (40, 12, ["metadata.kind"])
+    assert (sampling.population, sampling.drawn_count, sampling.by) == (40, 12, ["metadata.kind"])
 
 
 def test_every_report_says_it_in_the_same_words(graded: GradedRun, run: RunResult) -> None:
@@ -189,7 +189,7 @@ def test_the_list_of_runs_says_it(run: RunResult, capsys: pytest.CaptureFixture[
 def test_a_gate_decides_by_the_estimate(run: RunResult, even: RunResult, folder: Path) -> None:
     rate = said(run).pass_rate
     assert rate is not None
-    assert (run.summary.verdict, f"it is {100 * rate:.4g}%" in explained(run.summary)[0]) == ("fail", True)
+    assert (run.summary.verdict, f"it is {100 * rate:.4g}%" in explain_verdict(run.summary)[0]) == ("fail", True)
     assert even.summary.verdict == "pass"
     low = said(run).pass_low
     assert low is not None

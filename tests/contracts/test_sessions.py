@@ -115,8 +115,8 @@ def test_terminal_notebook_and_pages_say_it_beside_the_number_of_the_turn(
 
 
 def test_a_turn_that_failed_is_quoted_with_its_session(graded: GradedRun) -> None:
-    shown = worst(graded.store, graded.grading).shown[0]
-    assert str(shown.said).startswith("session 3 · ana: “Where do I live?”")
+    shown = worst(graded.store, graded.grading).samples[0]
+    assert str(shown.exchange).startswith("session 3 · ana: “Where do I live?”")
     for write in (write_junit, write_markdown):
         out = io.StringIO()
         write(graded, out)

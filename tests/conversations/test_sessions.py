@@ -36,7 +36,7 @@ def message_in_session(content: str, number: object, role: str = "user") -> dict
 
 def test_sessions_are_one_conversation_whose_turns_count_on() -> None:
     sample = read(ROW)
-    assert [message.mark for message in sample.said] == [ANA, ANA, BO, AGAIN, AGAIN]
+    assert [message.mark for message in sample.user_messages] == [ANA, ANA, BO, AGAIN, AGAIN]
     assert sample.marks == (ANA, BO, AGAIN)
     assert sample.users == ["ana", "bo"]
     assert sample.ground_truth == [None, None, None, None, "no meat"]

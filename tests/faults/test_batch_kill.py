@@ -135,6 +135,6 @@ def assert_judged_once(judged: Judged) -> None:
         batches = [batch for run in store.runs() for batch in store.batches.of_run(run.id)]
     assert sorted(one.attempt.key.sample_id for one in found) == [f"r{i}" for i in range(SAMPLES)]
     assert {one.scores["safety"].value for one in found} == {1.0}
-    assert len(judged.server.asked) == len(set(judged.server.asked)) == SAMPLES
+    assert len(judged.server.request_names) == len(set(judged.server.request_names)) == SAMPLES
     assert [batch.requests for batch in batches] == [SAMPLES]
     assert run.status == "finished"

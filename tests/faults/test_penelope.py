@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exams import agent, always, shown, sound
+from exams import agent, always, render, sound
 from stage import call, judge, player, say, verdict
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import AnyMessage, FunctionCall, HumanMessage, ToolCall
@@ -302,7 +302,7 @@ def test_odd_characters_of_a_tester_reach_the_target_as_they_are(odd: str) -> No
     ],
 )
 def test_half_a_surrogate_pair_is_replaced_where_a_result_becomes_text(given: dict[str, Any]) -> None:
-    result = shown(held(**given))
+    result = render(held(**given))
     text = result.model_dump_json()
     assert "half \ufffd" in text
     sound(TestResult.model_validate_json(text))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from exams import agent, always, shown, sound
+from exams import agent, always, render, sound
 from stage import call, judge, player, say, verdict
 from vivavoce.errors import BudgetExhausted, StoreError
 from vivavoce.metrics import ContextRetentionMetric, GoalAchievementJudge
@@ -274,7 +274,7 @@ def test_a_metric_of_the_goal_may_say_anything_in_its_details(findings: Any) -> 
 
 
 def test_details_that_are_no_json_are_spelled() -> None:
-    result = shown(held(evaluation_metrics=[Saying(yes(at=Nameless, kinds={1}))]))
+    result = render(held(evaluation_metrics=[Saying(yes(at=Nameless, kinds={1}))]))
     again = sound(TestResult.model_validate_json(result.model_dump_json()))
     assert "Nameless" in again.evaluation["mine"].details["at"]
 

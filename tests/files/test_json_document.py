@@ -32,10 +32,10 @@ def test_items_are_the_same_in_pieces_of_any_size(
     text = f" {json.dumps(items, indent=indent, ensure_ascii=escaped)}\n"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_document, "_PIECE", size)
-        found = list(document(text.encode("utf-8", "replace")).items())
+        rows = list(document(text.encode("utf-8", "replace")).items())
     expected = json.loads(text.encode("utf-8", "replace"))
-    assert repr([item for _, item in found]) == repr(expected)
-    assert [line for line, _ in found] == sorted(line for line, _ in found)
+    assert repr([item for _, item in rows]) == repr(expected)
+    assert [line for line, _ in rows] == sorted(line for line, _ in rows)
 
 
 def test_a_list_within_objects_is_found_and_what_stands_beside_it_kept() -> None:

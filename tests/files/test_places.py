@@ -12,7 +12,7 @@ from vivavoce.files.places import Folder, absolute, find_files, is_address, open
 
 
 @pytest.mark.parametrize(
-    ("pattern", "wanted"),
+    ("pattern", "expected"),
     [
         ("a.txt", ["a.txt"]),
         ("*.txt", ["a.txt", "b.txt"]),
@@ -21,14 +21,14 @@ from vivavoce.files.places import Folder, absolute, find_files, is_address, open
         ("**/c.txt", ["deep/c.txt"]),
     ],
 )
-def test_patterns_find_files_folder_by_folder(pattern: str, wanted: list[str], tmp_path: Path) -> None:
+def test_patterns_find_files_folder_by_folder(pattern: str, expected: list[str], tmp_path: Path) -> None:
     (tmp_path / "deep" / "er.txt").mkdir(parents=True)
     for name in ("a.txt", "b.txt", "deep/c.txt"):
         (tmp_path / name).write_text(name, "utf-8")
-    found = find_files(pattern)
-    assert [one.place for one in found] == [str(tmp_path / name) for name in wanted]
-    assert [one.size for one in found] == [len(name) for name in wanted]
-    assert all(one.changed is not None for one in found)
+    found_files = find_files(pattern)
+    assert [found_file.place for found_file in found_files] == [str(tmp_path / name) for name in expected]
+    assert [found_file.size for found_file in found_files] == [len(name) for name in expected]
+    assert all(found_file.changed is not None for found_file in found_files)
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
@@ -42,7 +42,9 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_addresses_are_told_from_paths() -> None:
-    assert [is_address(one) for one in ("s3://b/k", "gs://b/k", "c:/x", "a/b://c", "/x")] == [True, True] + [False] * 3
+    assert [is_address(address) for address in ("s3://b/k", "gs://b/k", "c:/x", "a/b://c", "/x")] == [True, True] + [
+        False
+    ] * 3
     assert absolute("s3://b/k?x=y") == "s3://b/k?x=y"
     assert absolute("x") == str(Path.cwd() / "x")
 

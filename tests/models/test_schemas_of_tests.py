@@ -16,7 +16,7 @@ from vivavoce.grading.functions import read_options
 from vivavoce.grading.graders import json_schema
 from vivavoce.models.json_schema import check_schema, check_test_schema, ignored_keywords
 from vivavoce.models.schema_check import KEYWORDS
-from vivavoce.suites.check import checked
+from vivavoce.suites.check import run_checks
 from vivavoce.suites.load import load_suite
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -108,7 +108,7 @@ def test_an_unknown_keyword_that_is_near_none_is_listed_as_ignored(tmp_path: Pat
     suite = {"name": "s", "driver": "replay", "dataset": {"rows": rows}}
     graders = {"json": {"kind": "function", "function": "json_schema", "config": {"schema": schema}}}
     (tmp_path / "suite.yaml").write_text(json.dumps({**suite, "graders": graders}))
-    notes = checked(load_suite(tmp_path / "suite.yaml")).prepared.suite.notes
+    notes = run_checks(load_suite(tmp_path / "suite.yaml")).prepared.suite.notes
     assert "JSON schemas: unknown keywords are ignored: 'colour', 'widget'" in notes
 
 

@@ -10,14 +10,14 @@ from vivavoce.pacing.limits import Breaker
 
 def fail(breaker: Breaker, *faults: Fault) -> None:
     for fault in faults:
-        breaker.failed(fault)
+        breaker.record_failure(fault)
 
 
-def refused() -> TargetFault:
+def build_refusal() -> TargetFault:
     return TargetFault("connection refused", kind="connection", evidence="errno 111", retryable=True)
 
 
-def answered(status: int, evidence: str = "no") -> ModelFault:
+def build_fault(status: int, evidence: str = "no") -> ModelFault:
     fault = ModelFault(f"answered {status}", kind="http", evidence=evidence)
     fault.status = status
     return fault
@@ -25,35 +25,35 @@ def answered(status: int, evidence: str = "no") -> ModelFault:
 
 async def test_it_opens_after_five_identical_failures_in_a_row() -> None:
     breaker = Breaker()
-    fail(breaker, *(refused() for _ in range(4)))
+    fail(breaker, *(build_refusal() for _ in range(4)))
     breaker.check()
-    fail(breaker, refused())
+    fail(breaker, build_refusal())
     assert breaker.is_open
     with pytest.raises(TargetFault, match=r"connection refused \(not called: the last 5 calls failed in this way\)"):
         breaker.check()
 
 
-@pytest.mark.parametrize("other", [TargetFault("connection reset", kind="connection"), answered(401)])
+@pytest.mark.parametrize("other", [TargetFault("connection reset", kind="connection"), build_fault(401)])
 async def test_another_failure_begins_a_new_row(other: Fault) -> None:
     breaker = Breaker(threshold=2)
-    fail(breaker, refused(), other, refused())
+    fail(breaker, build_refusal(), other, build_refusal())
     assert not breaker.is_open
-    fail(breaker, refused())
+    fail(breaker, build_refusal())
     assert breaker.is_open
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_a_wrong_key_or_an_unknown_model_is_everybodys_failure(status: int) -> None:
     breaker = Breaker(threshold=2)
-    fail(breaker, answered(status), answered(status))
+    fail(breaker, build_fault(status), build_fault(status))
     assert breaker.is_open
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        answered(400, "the context length is exceeded"),
-        answered(500),
+        build_fault(400, "the context length is exceeded"),
+        build_fault(500),
         RateLimited("slow", retry_after=3.0),
         ModelFault("declined", kind="refusal"),
         ModelFault("not JSON", kind="format"),
@@ -68,29 +68,29 @@ def test_what_belongs_to_one_call_does_not_count(fault: Fault) -> None:
 
 async def test_what_belongs_to_one_call_does_not_break_a_row() -> None:
     breaker = Breaker(threshold=2)
-    fail(breaker, refused(), answered(500), refused())
+    fail(breaker, build_refusal(), build_fault(500), build_refusal())
     assert breaker.is_open
 
 
 def test_the_same_status_with_another_explanation_is_another_failure() -> None:
     breaker = Breaker(threshold=2)
-    fail(breaker, answered(403, "'kill' was flagged"), answered(403, "'maim' was flagged"))
+    fail(breaker, build_fault(403, "'kill' was flagged"), build_fault(403, "'maim' was flagged"))
     assert not breaker.is_open
 
 
 async def test_a_success_begins_a_new_row_and_closes_it() -> None:
     breaker = Breaker(threshold=2)
-    fail(breaker, refused())
-    breaker.succeeded()
-    fail(breaker, refused())
+    fail(breaker, build_refusal())
+    breaker.record_success()
+    fail(breaker, build_refusal())
     assert not breaker.is_open
-    fail(breaker, refused())
-    breaker.succeeded()
+    fail(breaker, build_refusal())
+    breaker.record_success()
     breaker.check()
     assert not breaker.is_open
 
 
-@pytest.mark.parametrize("fault", [refused(), answered(401)])
+@pytest.mark.parametrize("fault", [build_refusal(), build_fault(401)])
 async def test_the_failure_keeps_its_class_cause_and_evidence_and_is_not_tried_again(fault: Fault) -> None:
     breaker = Breaker(threshold=1)
     fault.__cause__ = OSError(111)
@@ -107,25 +107,25 @@ async def test_the_failure_keeps_its_class_cause_and_evidence_and_is_not_tried_a
 
 async def test_while_open_other_failures_change_nothing() -> None:
     breaker = Breaker(threshold=1)
-    fail(breaker, refused(), answered(401))
+    fail(breaker, build_refusal(), build_fault(401))
     with pytest.raises(TargetFault, match="refused"):
         breaker.check()
 
 
 async def test_after_a_rest_one_call_is_let_through() -> None:
     breaker = Breaker(threshold=1, rest=30)
-    fail(breaker, refused())
+    fail(breaker, build_refusal())
     await asyncio.sleep(30)
     breaker.check()
     with pytest.raises(TargetFault, match="not called"):
         breaker.check()
-    fail(breaker, refused())
+    fail(breaker, build_refusal())
     await asyncio.sleep(29)
     with pytest.raises(TargetFault, match="not called"):
         breaker.check()
     await asyncio.sleep(1)
     breaker.check()
-    breaker.succeeded()
+    breaker.record_success()
     breaker.check()
 
 

@@ -85,7 +85,7 @@ def test_what_a_call_sets_is_not_seen_by_the_next_in_its_thread() -> None:
 
 
 def test_a_thread_without_calls_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "KEPT", 0.01)
+    monkeypatch.setattr(loops, "IDLE_SECONDS", 0.01)
     asyncio.run(several(*(in_thread(lambda: time.sleep(0.05)) for _ in range(20))))
     end = time.monotonic() + 10
     while any(thread.name == "vivavoce-call" for thread in threading.enumerate()):

@@ -37,13 +37,13 @@ async def test_slots_are_given_in_order_and_none_is_lost_whoever_is_cancelled(
     limit: int, calls: list[tuple[int, int, int | None]]
 ) -> None:
     limiter = Limiter(limit)
-    asked: list[int] = []
+    amounts: list[int] = []
     started: dict[int, float] = {}
     finished: list[int] = []
 
     async def run(name: int, begin: int, length: int) -> None:
         await asyncio.sleep(begin)
-        asked.append(name)
+        amounts.append(name)
         async with limiter:
             started[name] = now()
             assert limiter.in_flight <= limit
@@ -56,7 +56,7 @@ async def test_slots_are_given_in_order_and_none_is_lost_whoever_is_cancelled(
             asyncio.get_running_loop().call_later(cancel_at, task.cancel)
     await asyncio.gather(*tasks, return_exceptions=True)
 
-    starts = [started[name] for name in asked if name in started]
+    starts = [started[name] for name in amounts if name in started]
     assert starts == sorted(starts)
     assert set(finished) >= {name for name, (_, _, cancel_at) in enumerate(calls) if cancel_at is None}
     assert limiter.in_flight == 0
@@ -89,14 +89,14 @@ async def test_a_rate_limit_leaves_four_fifths_and_at_least_one() -> None:
 async def test_calls_in_flight_together_shrink_the_limit_once() -> None:
     limiter = Limiter(10)
 
-    async def limited() -> None:
+    async def limit_calls() -> None:
         async with limiter:
             await asyncio.sleep(1)
             limiter.slow_down()
 
-    await asyncio.gather(*(limited() for _ in range(10)))
+    await asyncio.gather(*(limit_calls() for _ in range(10)))
     assert limiter.current == 8
-    await asyncio.gather(*(limited() for _ in range(8)))
+    await asyncio.gather(*(limit_calls() for _ in range(8)))
     assert limiter.current == 6
 
 
@@ -134,7 +134,7 @@ async def test_successes_with_every_slot_in_use_grow_the_limit_back_to_its_ceili
     async def succeed() -> None:
         async with limiter:
             await asyncio.sleep(1)
-            limiter.succeeded()
+            limiter.record_success()
             seen.append(limiter.current)
 
     await asyncio.gather(*(succeed() for _ in range(12)))
@@ -148,7 +148,7 @@ async def test_a_slot_that_is_added_goes_at_once_to_a_call_that_waits() -> None:
     await limiter.acquire()
     waiting = asyncio.create_task(hold(limiter, 1))
     await asyncio.sleep(3)
-    limiter.succeeded()
+    limiter.record_success()
     assert await waiting == 3
 
 
@@ -158,7 +158,7 @@ async def test_after_shrinking_successes_are_counted_anew() -> None:
         await limiter.acquire()
     limiter.slow_down()
     seen: list[int] = []
-    good, bad = limiter.succeeded, limiter.slow_down
+    good, bad = limiter.record_success, limiter.slow_down
     for take_note in (good, good, bad, good, good, good):
         take_note()
         seen.append(limiter.current)
@@ -170,7 +170,7 @@ async def test_successes_without_load_do_not_grow_the_limit() -> None:
     limiter.slow_down()
     for _ in range(20):
         async with limiter:
-            limiter.succeeded()
+            limiter.record_success()
     assert limiter.current == 3
 
 
@@ -232,7 +232,7 @@ def test_threads_share_a_limiter_and_none_is_forgotten() -> None:
     async def work(name: int) -> None:
         async with limiter:
             await asyncio.sleep(0.001)
-            limiter.slow_down(0.001) if name % 7 == 0 else limiter.succeeded()
+            limiter.slow_down(0.001) if name % 7 == 0 else limiter.record_success()
         done.append(name)
 
     async def all_of(names: range) -> None:
@@ -260,15 +260,15 @@ async def spend(budget: Budget, estimate: float | None, cost: float | None) -> b
 
 async def test_fifty_parallel_calls_cannot_overshoot_the_calls() -> None:
     budget = Budget(max_calls=7)
-    made = await asyncio.gather(*(spend(budget, None, None) for _ in range(50)))
-    assert (sum(made), budget.calls) == (7, 7)
+    reservations = await asyncio.gather(*(spend(budget, None, None) for _ in range(50)))
+    assert (sum(reservations), budget.calls) == (7, 7)
     assert budget.exhausted
 
 
 async def test_fifty_parallel_calls_cannot_overshoot_the_cost() -> None:
     budget = Budget(max_cost=0.3)
-    made = await asyncio.gather(*(spend(budget, 0.1, 0.1) for _ in range(50)))
-    assert sum(made) == 3
+    reservations = await asyncio.gather(*(spend(budget, 0.1, 0.1) for _ in range(50)))
+    assert sum(reservations) == 3
     assert budget.cost == pytest.approx(0.3)
     assert budget.exhausted
 
@@ -330,8 +330,8 @@ async def use(budget: Budget, estimate: float, cost: float) -> bool:
 
 async def test_calls_wait_for_room_that_calls_in_flight_may_give_back() -> None:
     budget = Budget(max_cost=1.0)
-    made = await asyncio.gather(*(use(budget, 0.5, 0.1) for _ in range(50)))
-    assert sum(made) == 6
+    reservations = await asyncio.gather(*(use(budget, 0.5, 0.1) for _ in range(50)))
+    assert sum(reservations) == 6
     assert budget.cost == pytest.approx(0.6)
     assert budget.exhausted
 
@@ -345,12 +345,12 @@ async def test_a_call_that_can_never_fit_does_not_wait() -> None:
 
 async def test_a_call_that_gives_up_waiting_is_forgotten() -> None:
     budget = Budget(max_cost=1.0)
-    held = budget.reserve(1.0)
+    reservation = budget.reserve(1.0)
     waiting = asyncio.create_task(budget.admit(0.5))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
-    budget.settle(held, 0.0)
+    budget.settle(reservation, 0.0)
     assert (budget.calls, budget.cost) == (1, 0.0)
 
 

@@ -109,7 +109,7 @@ def test_threads_that_hang_keep_neither_others_nor_the_end() -> None:
         loop = asyncio.get_running_loop()
         stuck = [loop.run_in_executor(None, free.wait) for _ in range(100)]
         answer = await asyncio.wait_for(loop.run_in_executor(None, lambda: 3), 10)
-        assert not any(one.done() for one in stuck)
+        assert not any(task.done() for task in stuck)
         return answer
 
     try:

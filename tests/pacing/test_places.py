@@ -15,7 +15,7 @@ async def test_no_more_is_held_than_there_are_places_nobody_overtakes_and_none_i
     places, held, began = Places(number), [0], list[int]()
 
     async def work(name: int, size: int) -> None:
-        async with places.taken(size):
+        async with places.hold(size):
             held[0] += min(size, number)
             assert held[0] <= number
             began.append(name)
@@ -31,5 +31,5 @@ async def test_no_more_is_held_than_there_are_places_nobody_overtakes_and_none_i
     await asyncio.gather(*tasks, return_exceptions=True)
     assert began == sorted(began)
     assert set(began) >= {name for name, (_, cancel_at) in enumerate(works) if cancel_at is None}
-    async with asyncio.timeout(1), places.taken(number):
+    async with asyncio.timeout(1), places.hold(number):
         assert held == [0]

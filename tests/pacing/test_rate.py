@@ -16,11 +16,11 @@ def now() -> float:
 async def times(rate: RateLimit, *estimates: float) -> list[float]:
     """Return when each of some calls, made at once, is let through."""
 
-    async def one(estimate: float) -> float:
+    async def use_estimate(estimate: float) -> float:
         await rate.acquire(estimate)
         return now()
 
-    return await asyncio.gather(*(one(estimate) for estimate in estimates))
+    return await asyncio.gather(*(use_estimate(estimate) for estimate in estimates))
 
 
 async def test_without_limits_nobody_waits() -> None:
@@ -92,18 +92,18 @@ async def test_a_call_cancelled_in_the_moment_it_is_let_through_gives_its_tokens
 async def test_no_minute_sees_more_than_its_limit_and_a_seconds_worth(
     requests: float, tokens: float, calls: list[tuple[float, float]]
 ) -> None:
-    made: list[tuple[float, float]] = []
+    spans: list[tuple[float, float]] = []
 
-    async def one(at: float, estimate: float) -> None:
+    async def use_later(at: float, estimate: float) -> None:
         await asyncio.sleep(at)
         await rate.acquire(estimate)
-        made.append((now(), estimate))
+        spans.append((now(), estimate))
 
     rate = RateLimit(requests, tokens)
-    await asyncio.gather(*(one(at, estimate) for at, estimate in calls))
-    assert len(made) == len(calls)
-    for start, _ in made:
-        minute = [estimate for at, estimate in made if start <= at < start + 60]
+    await asyncio.gather(*(use_later(at, estimate) for at, estimate in calls))
+    assert len(spans) == len(calls)
+    for start, _ in spans:
+        minute = [estimate for at, estimate in spans if start <= at < start + 60]
         assert len(minute) <= requests + max(1, requests / 60) + 1e-3
         assert sum(minute) - max(minute) <= tokens + max(1, tokens / 60) + 1e-3
 

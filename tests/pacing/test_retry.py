@@ -131,7 +131,7 @@ async def test_the_breaker_counts_calls_and_not_tries() -> None:
 
 async def test_no_call_is_made_while_the_breaker_is_open_and_it_stays_open() -> None:
     breaker, call = Breaker(threshold=1), Script("yes")
-    breaker.failed(passing("down"))
+    breaker.record_failure(passing("down"))
     for _ in range(2):
         with pytest.raises(TargetFault, match=r"down .*not called"):
             await retrying(call, breaker=breaker)
@@ -147,9 +147,9 @@ async def test_calls_that_queue_for_a_slot_see_that_the_breaker_opened() -> None
 
 async def test_a_success_resets_the_breaker() -> None:
     breaker = Breaker(threshold=2)
-    breaker.failed(passing("down"))
+    breaker.record_failure(passing("down"))
     await retrying(Script("yes"), breaker=breaker)
-    breaker.failed(passing("down"))
+    breaker.record_failure(passing("down"))
     assert not breaker.is_open
 
 

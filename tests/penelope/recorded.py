@@ -26,7 +26,7 @@ _COMMON: Wire = {"reasoning": "", "confidence": 0.95, "breaches": []}
 NOTHING_WRONG: Wire = {"faults": [], "obstacle": "none", "obstacle_evidence": []}
 
 
-def called(name: str, arguments: Wire, result: Any, number: int) -> list[Wire]:
+def build_call(name: str, arguments: Wire, result: Any, number: int) -> list[Wire]:
     """Return a call of the bot with its result; `number` tells it from the others of the conversation."""
     function = {"name": name, "arguments": json.dumps(arguments)}
     call = {"id": f"k{number}", "type": "function", "function": function}
@@ -85,7 +85,7 @@ class Recorded:
     def answering(self) -> Callable[[Wire], Any]:
         """Return what answers the requests to the models, from the first line on."""
         lines = _again(self.user)
-        answers = {what: _in_order(given) for what, given in self.judge.items()}
+        answers = {what: _in_order(replies) for what, replies in self.judge.items()}
 
         def answer(body: Wire) -> Any:
             if body["model"] == "tester":
@@ -93,29 +93,29 @@ class Recorded:
             schema = body["response_format"]["json_schema"]["schema"]
             self.asked.append(body)
             items = re.findall(r'^- "?(\w+)"?:', body["messages"][-1]["content"], re.MULTILINE)
-            return self._judged(schema, {**answers, "checks": self._checks(items)})
+            return self._judge_request(schema, {**answers, "checks": self._checks(items)})
 
         return answer
 
-    def _judged(self, schema: Wire, answers: Mapping[str, Iterator[Any]]) -> Wire:
+    def _judge_request(self, schema: Wire, answers: Mapping[str, Iterator[Any]]) -> Wire:
         """Return what the reader says of each thing that is asked for."""
         answer: Wire = {}
         for name, kind in schema["properties"].items():
             part = schema.get("$defs", {}).get(kind.get("$ref", "").removeprefix("#/$defs/"), kind)
             if name == "changes":
-                answer[name] = [self._change(call) for call in _listed(schema, "call")]
+                answer[name] = [self._change(call) for call in _list_names(schema, "call")]
             elif name in answers:
                 told = next(answers[name])
                 answer |= told if isinstance(told, dict) else {name: told}
             elif "properties" in part:
-                answer[name] = self._judged({**part, "$defs": schema.get("$defs", {})}, answers)
+                answer[name] = self._judge_request({**part, "$defs": schema.get("$defs", {})}, answers)
             elif name not in answer:
                 answer[name] = _COMMON[name]
         return {name: value for name, value in answer.items() if name in schema["properties"]}
 
     def _checks(self, items: Sequence[str]) -> Iterator[list[Wire]]:
         item = {"evidence": list(self.contradiction), "answer": "no"}
-        yield [{"item": one, **item} for one in items]
+        yield [{"item": name, **item} for name in items]
 
     def _change(self, call: str) -> Wire:
         verdict = self.wanted if isinstance(self.wanted, str) else self.wanted[call]
@@ -132,8 +132,8 @@ def _again(lines: Sequence[Any]) -> Iterator[Any]:
         yield from lines
 
 
-def _in_order(given: Any) -> Iterator[Any]:
-    answers = given.answers if isinstance(given, Each) else (given,)
+def _in_order(inputs: Any) -> Iterator[Any]:
+    answers = inputs.answers if isinstance(inputs, Each) else (inputs,)
     yield from answers
     while True:
         yield answers[-1]
@@ -145,7 +145,7 @@ def _step(line: Line) -> Any:
     return line
 
 
-def _listed(schema: Any, name: str) -> list[str]:
+def _list_names(schema: Any, name: str) -> list[str]:
     """Return the values that a field somewhere in a schema is one of."""
     fields = cast("Wire", schema) if isinstance(schema, dict) else {}
     here: Wire = fields.get("properties", {}).get(name, {})
@@ -153,6 +153,6 @@ def _listed(schema: Any, name: str) -> list[str]:
         return here.get("enum") or [here["const"]]
     parts = cast("list[Any]", schema) if isinstance(schema, list) else []
     for part in (*fields.values(), *parts):
-        if found := _listed(part, name):
-            return found
+        if texts := _list_names(part, name):
+            return texts
     return []

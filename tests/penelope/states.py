@@ -18,7 +18,7 @@ DOWN = Failure(blame="target", kind="timeout", message="did not answer within 30
 
 
 def turn(
-    said: str,
+    text: str,
     replied: str | AIMessage | None = "",
     *,
     number: int = 1,
@@ -27,18 +27,18 @@ def turn(
 ) -> Turn:
     """One exchange, as the tester's loop records it; the target failed where it `replied` None."""
     reply = AIMessage(content=replied) if isinstance(replied, str) else replied
-    call = ToolCall(id=f"call-{number}", name="send_message_to_target", args={"message": said})
-    told = json.dumps({"success": reply is not None, "output": {"response": reply.text if reply else None}})
+    call = ToolCall(id=f"call-{number}", name="send_message_to_target", args={"message": text})
+    content = json.dumps({"success": reply is not None, "output": {"response": reply.text if reply else None}})
     exchange = trajectory.Turn(
         index=number - 1,
-        messages=[HumanMessage(content=said), *([reply] if reply else [])],
+        messages=[HumanMessage(content=text), *([reply] if reply else [])],
         failure=None if reply else DOWN,
     )
     return Turn(
         turn_number=number,
         timestamp=BEGAN,
         assistant_message=AIMessage(content=None, tool_calls=[call]),
-        tool_message=ToolMessage(content=told, tool_call_id=call.id),
+        tool_message=ToolMessage(content=content, tool_call_id=call.id),
         exchange=exchange,
         fresh=fresh,
         forgotten=forgotten,

@@ -94,35 +94,35 @@ def test_a_guard_of_your_own_passes_from_its_threshold_on(score: float, passed: 
 
 
 def test_the_quality_is_that_of_a_metric_of_your_own() -> None:
-    made = agent(player(), judge(True), evaluation_metrics=[Rated("worst", 0.0), Rated("fair", 0.5)])
-    assert made.execute_test(Bot(), goal="Learn").get_quality_score() == 0.25
+    tester = agent(player(), judge(True), evaluation_metrics=[Rated("worst", 0.0), Rated("fair", 0.5)])
+    assert tester.execute_test(Bot(), goal="Learn").get_quality_score() == 0.25
 
 
 def test_metrics_and_guards_are_taken_by_name_as_evaluate_takes_them() -> None:
     long: Any = {"metric": "turn_count", "threshold": 0, "name": "long"}
     some: Any = {"metric": "turn_count", "threshold": 1, "name": "some"}
     model = judge(True)
-    made = PenelopeAgent(player(), judge=model, evaluation_metrics=["coherence", long], guard_metrics=[some])
-    assert [metric.name for metric in made.evaluation_metrics] == ["coherence", "long"]
-    assert made.evaluation_metrics[0].model is model, "the judge of the test judges for it"
-    made = agent(player(), judge(True), evaluation_metrics=["turn_count", long], guard_metrics=[some])
-    result = made.execute_test(Bot(), goal="Learn")
-    found = {name: result.evaluation[name].passed for name in ("turn_count", "long", "some")}
-    assert found == {"turn_count": None, "long": False, "some": True}
+    tester = PenelopeAgent(player(), judge=model, evaluation_metrics=["coherence", long], guard_metrics=[some])
+    assert [metric.name for metric in tester.evaluation_metrics] == ["coherence", "long"]
+    assert tester.evaluation_metrics[0].model is model, "the judge of the test judges for it"
+    tester = agent(player(), judge(True), evaluation_metrics=["turn_count", long], guard_metrics=[some])
+    result = tester.execute_test(Bot(), goal="Learn")
+    passeds_by_name = {name: result.evaluation[name].passed for name in ("turn_count", "long", "some")}
+    assert passeds_by_name == {"turn_count": None, "long": False, "some": True}
 
 
 def test_the_goal_metric_is_taken_by_name() -> None:
-    chosen: Any = {"metric": "goal_achievement", "name": "reached"}
-    agent = PenelopeAgent(player(), goal_metric=chosen, judge=judge(True))
+    goal_metric: Any = {"metric": "goal_achievement", "name": "reached"}
+    agent = PenelopeAgent(player(), goal_metric=goal_metric, judge=judge(True))
     assert isinstance(agent.goal_metric, GoalAchievementJudge)
     assert agent.execute_test(Bot(), goal="Learn").goal_achieved
 
 
 def test_older_names_of_options_mean_the_same() -> None:
-    made = agent(player(), judge(False), max_iterations=1, custom_tools=[look_up], review_tester=False)
-    assert made.max_turns == 1
-    assert "look_up" in [tool.name for tool in made.setup.tools]
-    result = made.execute_test(Bot(), goal="Learn", test_instructions="Ask")
+    tester = agent(player(), judge(False), max_iterations=1, custom_tools=[look_up], review_tester=False)
+    assert tester.max_turns == 1
+    assert "look_up" in [tool.name for tool in tester.setup.tools]
+    result = tester.execute_test(Bot(), goal="Learn", test_instructions="Ask")
     assert (result.turns_used, result.context.instructions) == (1, "Ask")
 
 
@@ -192,9 +192,9 @@ def test_what_is_told_singly_is_a_list_of_one() -> None:
 
 
 def test_an_adversarial_strategy_makes_an_adversarial_test_unless_it_is_said_not_to() -> None:
-    made = agent(player(), judge(True), strategy="crescendo")
-    assert made.context(goal="g").adversarial
-    assert not made.context(goal="g", adversarial=False).adversarial
+    tester = agent(player(), judge(True), strategy="crescendo")
+    assert tester.context(goal="g").adversarial
+    assert not tester.context(goal="g", adversarial=False).adversarial
 
 
 def test_a_file_goes_to_the_target_with_the_message() -> None:
@@ -222,21 +222,21 @@ def test_a_file_goes_to_the_target_with_the_message() -> None:
 
 
 def test_a_chatty_agent_prints_each_turn(capsys: pytest.CaptureFixture[str]) -> None:
-    agent(player(), judge(True), verbose=True).execute_test(Bot(lambda said: "\x1b[31mHi"), goal="x")
+    agent(player(), judge(True), verbose=True).execute_test(Bot(lambda message: "\x1b[31mHi"), goal="x")
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "1. user: question 1\n   assistant: Hi\n"
 
 
 def test_without_analysis_there_is_only_talking_and_leaving() -> None:
-    made = agent(player(), judge(True), enable_analysis_tools=False)
-    assert [tool.name for tool in made.setup.tools] == ["end_conversation"]
+    tester = agent(player(), judge(True), enable_analysis_tools=False)
+    assert [tool.name for tool in tester.setup.tools] == ["end_conversation"]
 
 
 def test_min_turns_of_the_agent_hold_unless_the_test_has_its_own() -> None:
-    made = agent(player(), judge(True), min_turns=3)
-    assert made.execute_test(Bot(), goal="x").turns_used == 3
-    assert made.execute_test(Bot(), goal="x", min_turns=1).turns_used == 1
+    tester = agent(player(), judge(True), min_turns=3)
+    assert tester.execute_test(Bot(), goal="x").turns_used == 3
+    assert tester.execute_test(Bot(), goal="x", min_turns=1).turns_used == 1
 
 
 def test_models_are_closed_after_a_test_of_its_own() -> None:
@@ -276,9 +276,11 @@ async def test_a_preset_fits_and_its_goal_metric_judges_the_goal(preset: Callabl
     tester, judging = player(), judge(True)
     penelope_agent = PenelopeAgent(tester, evaluation_metrics=preset(judging))
     assert (penelope_agent.goal_metric.name, penelope_agent.goal_metric.model) == ("goal_achievement", judging)
-    assert [metric.name for metric in penelope_agent.evaluation_metrics] == [one.name for one in preset(judging)][1:]
+    assert [metric.name for metric in penelope_agent.evaluation_metrics] == [metric.name for metric in preset(judging)][
+        1:
+    ]
     result = await penelope_agent.aexecute_test(Bot(), goal="Return a lamp")
-    assert list(result.evaluation) == [one.name for one in preset(judging)]
+    assert list(result.evaluation) == [metric.name for metric in preset(judging)]
     assert result.goal_achieved
     own = GoalAchievementJudge(judging)
     assert agent(tester, judging, goal_metric=own, evaluation_metrics=preset(judging)).goal_metric is own
@@ -290,13 +292,13 @@ def test_the_goal_metric_of_a_preset_without_a_model_asks_the_judge_of_the_test(
     assert (agent.goal_metric.model, preset[0].model) == (judging, None)
 
 
-@pytest.mark.parametrize(("chosen", "name"), [("simple", "simple_goal"), (None, "goal_achievement")])
-def test_another_goal_metric_than_the_one_of_a_preset_is_refused(chosen: Any, name: str) -> None:
+@pytest.mark.parametrize(("goal_metric", "name"), [("simple", "simple_goal"), (None, "goal_achievement")])
+def test_another_goal_metric_than_the_one_of_a_preset_is_refused(goal_metric: Any, name: str) -> None:
     judging = judge(True)
-    chosen = chosen or GoalAchievementJudge(judging)
+    goal_metric = goal_metric or GoalAchievementJudge(judging)
     preset = quality_metrics(ScriptedModel([], "another"))
     rule = f"two metrics judge the goal: {name} as goal_metric, and goal_achievement in evaluation_metrics, which a"
     with pytest.raises(UsageError, match=rule):
-        PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset)
-    agent = PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset[1:])
-    assert [metric.name for metric in agent.evaluation_metrics] == [one.name for one in preset[1:]]
+        PenelopeAgent(player(), judge=judging, goal_metric=goal_metric, evaluation_metrics=preset)
+    agent = PenelopeAgent(player(), judge=judging, goal_metric=goal_metric, evaluation_metrics=preset[1:])
+    assert [metric.name for metric in agent.evaluation_metrics] == [metric.name for metric in preset[1:]]

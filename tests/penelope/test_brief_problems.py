@@ -16,7 +16,7 @@ from vivavoce.penelope.brief_problems import brief_problem, brief_warnings, with
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.distil import distil_scenarios
 from vivavoce.penelope.scenarios import generate_scenarios
-from vivavoce.suites.check import checked
+from vivavoce.suites.check import run_checks
 from vivavoce.suites.load import load_suite
 from vivavoce.testing import ScriptedModel
 
@@ -131,10 +131,10 @@ def test_validate_names_the_row(tmp_path: Path) -> None:
     }
     (tmp_path / "suite.yaml").write_text(json.dumps(suite))
     with pytest.raises(UsageError, match="sample 'b': must '…': it has no letter"):
-        checked(load_suite(tmp_path / "suite.yaml"))
+        run_checks(load_suite(tmp_path / "suite.yaml"))
 
 
-KNOWN = {"order number": "5530", "name": "Jo", "Kundennummer": "77"}
+KNOWN_FACTS = {"order number": "5530", "name": "Jo", "Kundennummer": "77"}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ KNOWN = {"order number": "5530", "name": "Jo", "Kundennummer": "77"}
 def test_a_restriction_forbids_a_fact_where_it_bans_telling_it_in_every_case(
     restriction: str, fact: str | None
 ) -> None:
-    assert withheld_facts([restriction], KNOWN) == ({} if fact is None else {fact: restriction})
+    assert withheld_facts([restriction], KNOWN_FACTS) == ({} if fact is None else {fact: restriction})
 
 
 def test_a_restriction_on_a_fact_that_the_goal_names_is_a_warning(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_restriction_on_a_fact_that_the_goal_names_is_a_warning(tmp_path: Path
         "graders": {"passed": {"kind": "function", "function": "target_passed"}},
     }
     (tmp_path / "suite.yaml").write_text(json.dumps(suite))
-    (note,) = checked(load_suite(tmp_path / "suite.yaml")).prepared.suite.notes
+    (note,) = run_checks(load_suite(tmp_path / "suite.yaml")).prepared.suite.notes
     assert note == (
         "sample 'track': the restriction 'Never say the order number' forbids the user to tell the fact 'order "
         "number', which the goal names; remove one of them if the target needs it"

@@ -39,7 +39,7 @@ class Words(BaseMultiTurnMetric):
         return MetricResult(name=self.name, score=fine, value=float(fine), passed=fine)
 
 
-async def led(judges: Judges, *replies: str, **context: Any) -> TestState:
+async def lead(judges: Judges, *replies: str, **context: Any) -> TestState:
     """Have turns go by, each judged as in a test."""
     test = state(**context)
     for number, reply in enumerate(replies, 1):
@@ -55,44 +55,44 @@ def judges_of(model: ScriptedModel, *, every: int = 1, watch: bool = False, **op
 async def test_the_goal_is_judged_once_a_turn_and_the_last_judgement_is_the_final_one() -> None:
     model = judge(False, False, True)
     judges = judges_of(model)
-    test = await led(judges, "a", "b", "c")
+    test = await lead(judges, "a", "b", "c")
     final = await judges.at_end(test)
     assert len(model.requests) == 3
-    assert [one.goal_achieved for one in test.progress] == [False, False, True]
+    assert [progress.goal_achieved for progress in test.progress] == [False, False, True]
     assert final[GOAL].passed is True
-    assert [one.turn for one in test.metrics_history] == [1, 2, 3]
+    assert [turn_metrics.turn for turn_metrics in test.metrics_history] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(("every", "asked"), [(1, [1, 2, 3, 4, 5]), (2, [2, 4, 5]), (3, [3, 5]), (9, [5])])
-async def test_it_is_judged_every_so_many_turns_and_always_at_the_end(every: int, asked: list[int]) -> None:
+@pytest.mark.parametrize(("every", "requests"), [(1, [1, 2, 3, 4, 5]), (2, [2, 4, 5]), (3, [3, 5]), (9, [5])])
+async def test_it_is_judged_every_so_many_turns_and_always_at_the_end(every: int, requests: list[int]) -> None:
     model = judge(False)
     judges = judges_of(model, every=every)
-    test = await led(judges, *"abcde")
+    test = await lead(judges, *"abcde")
     await judges.at_end(test)
-    assert [turn.evaluation is not None for turn in test.turns] == [n in asked for n in range(1, 6)]
-    assert len(model.requests) == len(test.progress) == len(asked)
+    assert [turn.evaluation is not None for turn in test.turns] == [n in requests for n in range(1, 6)]
+    assert len(model.requests) == len(test.progress) == len(requests)
 
 
 async def test_it_is_not_judged_before_the_least_number_of_turns() -> None:
     model = judge(True)
-    test = await led(judges_of(model), "a", "b", "c", min_turns=3)
+    test = await lead(judges_of(model), "a", "b", "c", min_turns=3)
     assert len(model.requests) == len(test.progress) == 1
 
 
 async def test_a_finding_after_the_last_judgement_has_it_judged_again() -> None:
     model = judge(False, True)
     judges = judges_of(model)
-    test = await led(judges, "a")
+    test = await lead(judges, "a")
     test.findings.append("It promised a refund.")
     assert (await judges.at_end(test))[GOAL].passed is True
-    assert [one.goal_achieved for one in test.progress] == [False, True]
+    assert [progress.goal_achieved for progress in test.progress] == [False, True]
     assert '"It promised a refund."' in model.requests[1].messages[-1].text
 
 
 async def test_a_guard_is_asked_after_each_turn_whatever_the_rest() -> None:
     guard = Words("no_harm")
     judges = judges_of(judge(False), guard_metrics=[guard], every=3)
-    test = await led(judges, "a", "harm")
+    test = await lead(judges, "a", "harm")
     assert guard.seen == [1, 2]
     assert test.guarded is not None
     assert (test.guarded.name, test.guarded.passed) == ("no_harm", False)
@@ -102,10 +102,12 @@ async def test_a_watching_metric_is_asked_at_the_end_only_unless_it_is_to_watch(
     quiet, watching = Words("quality"), Words("quality")
     for metric, watch in ((quiet, False), (watching, True)):
         judges = judges_of(judge(False), evaluation_metrics=[metric], watch=watch, every=2)
-        test = await led(judges, "a", "b", "c")
+        test = await lead(judges, "a", "b", "c")
         await judges.at_end(test)
         assert test.guarded is None
-        assert [sorted(one.results) for one in test.metrics_history] == [sorted([GOAL, "quality"] if watch else [GOAL])]
+        assert [sorted(turn_metrics.results) for turn_metrics in test.metrics_history] == [
+            sorted([GOAL, "quality"] if watch else [GOAL])
+        ]
     assert (quiet.seen, watching.seen) == ([3], [2, 3])
 
 
@@ -114,7 +116,7 @@ async def test_a_judge_that_answers_nonsense_is_asked_the_simple_question() -> N
         lambda request: simple(True, evidence="It is done.") if asks_for(request, "criteria_evaluations") else BROKEN
     )
     judges = judges_of(model)
-    test = await led(judges, "It is done.")
+    test = await lead(judges, "It is done.")
     (progress,) = test.progress
     assert (progress.goal_achieved, progress.inconclusive, len(model.requests)) == (True, False, 2)
     final = (await judges.at_end(test))[GOAL]
@@ -123,7 +125,7 @@ async def test_a_judge_that_answers_nonsense_is_asked_the_simple_question() -> N
 
 
 async def test_where_the_simple_question_fails_too_both_failures_are_told() -> None:
-    test = await led(judges_of(ScriptedModel(lambda request: BROKEN)), "a")
+    test = await lead(judges_of(ScriptedModel(lambda request: BROKEN)), "a")
     result = test.metrics_history[0].results[GOAL]
     assert (result.state, "no sense" in result.details["fallback"]) == ("error", True)
     assert (test.progress[0].inconclusive, test.progress[0].value) == (True, None)
@@ -131,14 +133,14 @@ async def test_where_the_simple_question_fails_too_both_failures_are_told() -> N
 
 async def test_a_judge_that_is_away_is_not_asked_a_second_question() -> None:
     model = ScriptedModel(lambda request: AWAY)
-    test = await led(judges_of(model), "a")
+    test = await lead(judges_of(model), "a")
     assert len(model.requests) == 1
     assert test.progress[0].inconclusive
 
 
 async def test_the_simple_goal_has_no_fallback_to_itself() -> None:
     model = ScriptedModel(lambda request: BROKEN)
-    await led(judges_of(model, goal_metric="simple"), "a")
+    await lead(judges_of(model, goal_metric="simple"), "a")
     assert len(model.requests) == 1
 
 
@@ -146,12 +148,12 @@ async def test_what_must_and_must_not_happen_is_judged_apart_at_the_end() -> Non
     def answer(request: Request) -> dict[str, Any]:
         greeted: dict[str, Any] = {"rule": 1, "evidence": ["Damn it"], "happened": "yes"}
         rules = [{"rule": 2, "evidence": ["Damn it"], "happened": "yes"}, greeted]
-        told = {"rules": rules, "reasoning": "r", "confidence": 0.9}
-        return told if "greet" in request.messages[-1].text else verdict(True)
+        fields = {"rules": rules, "reasoning": "r", "confidence": 0.9}
+        return fields if "greet" in request.messages[-1].text else verdict(True)
 
     model = ScriptedModel(answer)
     judges = judges_of(model)
-    test = await led(judges, "Damn it", must=("greet",), must_not=("swear",))
+    test = await lead(judges, "Damn it", must=("greet",), must_not=("swear",))
     results = await judges.at_end(test)
     assert [*results] == [GOAL, CONTRACT]
     assert (results[GOAL].passed, results[CONTRACT].passed) == (True, False)
@@ -174,7 +176,7 @@ def together(request: Request) -> dict[str, Any]:
 async def test_in_the_last_turn_goal_and_contract_are_asked_about_in_one_call() -> None:
     model = ScriptedModel(together)
     judges = judges_of(model)
-    test = await led(judges, "a", must=("greet",), max_turns=1)
+    test = await lead(judges, "a", must=("greet",), max_turns=1)
     results = await judges.at_end(test)
     assert (results[GOAL].passed, results[CONTRACT].passed) == (True, False)
     assert len(model.requests) == 1
@@ -182,12 +184,12 @@ async def test_in_the_last_turn_goal_and_contract_are_asked_about_in_one_call() 
 
 async def test_what_a_joint_answer_leaves_open_is_asked_alone() -> None:
     def answer(request: Request) -> dict[str, Any]:
-        found = together(request)
-        return {**found, CONTRACT: {"rules": []}} if GOAL in found else found
+        results = together(request)
+        return {**results, CONTRACT: {"rules": []}} if GOAL in results else results
 
     model = ScriptedModel(answer)
     judges = judges_of(model)
-    test = await led(judges, "a", must=("greet",), max_turns=1)
+    test = await lead(judges, "a", must=("greet",), max_turns=1)
     results = await judges.at_end(test)
     assert (results[GOAL].passed, results[CONTRACT].passed) == (True, False)
     assert len(model.requests) == 2
@@ -196,21 +198,21 @@ async def test_what_a_joint_answer_leaves_open_is_asked_alone() -> None:
 async def test_a_goal_metric_of_the_user_and_the_contract_are_asked_about_apart() -> None:
     model = ScriptedModel(together)
     judges = judges_of(model, goal_metric=Words("own"))
-    test = await led(judges, "a", must=("greet",), max_turns=1)
+    test = await lead(judges, "a", must=("greet",), max_turns=1)
     assert (await judges.at_end(test))[CONTRACT].passed is False
     assert not any("2 tasks" in request.messages[-1].text for request in model.requests)
 
 
 async def test_what_judges_use_is_counted_once() -> None:
     judges = judges_of(Priced([verdict(False), verdict(True)]))
-    test = await led(judges, "a", "b")
+    test = await lead(judges, "a", "b")
     await judges.at_end(test)
     assert test.usage["judge"] == Usage(calls=2, cost=0.02)
 
 
 async def test_each_question_begins_with_the_one_before() -> None:
     model = judge(False)
-    await led(judges_of(model), *"abcdef")
+    await lead(judges_of(model), *"abcdef")
     texts = [request.messages[-1].text.partition("\n\nTask:")[0] for request in model.requests]
     assert len(set(texts)) == 6
     assert all(after.startswith(before) for before, after in pairwise(texts))
@@ -228,8 +230,8 @@ def test_findings_stand_in_the_context_beside_the_test_s_own() -> None:
     assert metric_input_of(test).context == {"shop": "Lamps"}
     assert list(metric_input_of(test).must) == []
     test.findings.append("It greets.")
-    told = {"findings": ["It greets."], "turn_count": 2, "successful_interactions": 1}
-    assert metric_input_of(test).context == {"shop": "Lamps", "analysis": told}
+    fields = {"findings": ["It greets."], "turn_count": 2, "successful_interactions": 1}
+    assert metric_input_of(test).context == {"shop": "Lamps", "analysis": fields}
 
 
 async def test_a_metric_that_breaks_and_a_simpler_question_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -238,14 +240,14 @@ async def test_a_metric_that_breaks_and_a_simpler_question_are_logged_once(caplo
             raise ValueError("no\x1b\nscale")
 
     model = ScriptedModel(lambda request: simple(False) if asks_for(request, "criteria_evaluations") else BROKEN)
-    await led(judges_of(model, evaluation_metrics=[Broken("mine")], watch=True), "a", "b", "c")
-    said = sorted(record.getMessage() for record in caplog.records)
+    await lead(judges_of(model, evaluation_metrics=[Broken("mine")], watch=True), "a", "b", "c")
+    messages = sorted(record.getMessage() for record in caplog.records)
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert said[0] == "goal_achievement was asked more simply: the first answer could not be read: no sense"
-    assert said[1].startswith("mine could not be measured: ")
-    assert not set("\x1b\n") & set(said[1])
+    assert messages[0] == "goal_achievement was asked more simply: the first answer could not be read: no sense"
+    assert messages[1].startswith("mine could not be measured: ")
+    assert not set("\x1b\n") & set(messages[1])
 
 
 async def test_what_is_measured_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    await led(judges_of(judge(False), evaluation_metrics=[Words("mine")], watch=True), "a", "b")
+    await lead(judges_of(judge(False), evaluation_metrics=[Words("mine")], watch=True), "a", "b")
     assert caplog.records == []

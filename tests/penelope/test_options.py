@@ -12,16 +12,16 @@ from vivavoce.penelope.options import About, AgentOptions
 
 
 def test_the_options_of_the_seed_are_there() -> None:
-    wanted = (
+    expected = (
         "tools custom_tools max_turns max_iterations min_turns timeout_seconds enable_transparency verbose goal_metric "
         "evaluation_metrics evaluate_during_test guard_metrics analysis_model enable_analysis_tools"
     )
-    assert set(wanted.split()) <= set(AgentOptions.__annotations__)
+    assert set(expected.split()) <= set(AgentOptions.__annotations__)
 
 
 def test_a_test_may_be_told_everything_that_a_test_is_about() -> None:
-    told = {*About.__annotations__, "goal", "instructions"}
-    assert set(TestContext.model_fields) <= told
+    field_names = {*About.__annotations__, "goal", "instructions"}
+    assert set(TestContext.model_fields) <= field_names
 
 
 def test_a_misspelt_option_has_a_suggestion() -> None:

@@ -15,7 +15,7 @@ def test_ten_personas_are_built_in_each_in_few_words() -> None:
     for name, persona in built_in().items():
         assert persona.name == name
         assert persona.description
-        assert all(len(line.split()) <= 16 for line in persona.spoken().splitlines())
+        assert all(len(line.split()) <= 16 for line in persona.describe().splitlines())
 
 
 @pytest.mark.parametrize("name", ["non_native", "Non-native", " non native "])
@@ -29,7 +29,7 @@ def test_several_words_describe_somebody() -> None:
 
 def test_fields_make_a_persona() -> None:
     persona = read_persona({"name": "Ada", "style": "dry", "patience": "none\nat all", "language": " "})
-    assert persona.spoken() == "style: dry\npatience: none at all"
+    assert persona.describe() == "style: dry\npatience: none at all"
     assert read_persona(persona) is persona
 
 
@@ -52,13 +52,13 @@ def test_what_is_no_persona_is_told(value: Any, complaint: str) -> None:
 
 @given(st.builds(Persona, description=st.text(), style=st.text(), language=st.text()))
 def test_a_field_never_spreads_over_lines(persona: Persona) -> None:
-    fields = [line.partition(":")[0] for line in persona.spoken().splitlines()]
+    fields = [line.partition(":")[0] for line in persona.describe().splitlines()]
     told = {field for field in ("description", "style", "language") if getattr(persona, field).strip()}
     assert fields == [field for field in Persona.model_fields if field in told]
 
 
 def test_each_persona_gets_its_share_of_keys_and_a_key_always_the_same() -> None:
     personas = [(3.0, Persona(name="brief")), (1.0, Persona(name="wordy"))]
-    given = [persona_for(f"row-{place}", personas).name for place in range(2000)]
-    assert 0.72 < given.count("brief") / 2000 < 0.78
-    assert given == [persona_for(f"row-{place}", personas).name for place in range(2000)]
+    names = [persona_for(f"row-{place}", personas).name for place in range(2000)]
+    assert 0.72 < names.count("brief") / 2000 < 0.78
+    assert names == [persona_for(f"row-{place}", personas).name for place in range(2000)]

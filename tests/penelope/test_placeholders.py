@@ -71,5 +71,5 @@ def test_scenarios_that_cannot_be_used_are_written_again_with_the_reason(caplog:
     assert (second.instructions, second.scenario, second.must, second.must_not) == (None, None, (), ("Never lie",))
     assert (second.facts, second.left_out) == ({"e-mail": "kim@example.org"}, ("x",))
     assert second.persona is not None
-    assert second.persona.spoken() == "style: curt"
+    assert second.persona.describe() == "style: curt"
     assert len([record for record in caplog.records if "requested again" in record.getMessage()]) == len(broken)

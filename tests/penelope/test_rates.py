@@ -18,7 +18,7 @@ class Ended:
 
 PASSED, FAILED = Ended(True), Ended(False, "target")
 SPOILT, UNKNOWN = Ended(False, "tester"), Ended(None, "judge")
-ENDED = st.builds(Ended, st.sampled_from([True, False, None]), st.sampled_from(["target", "tester", "judge", None]))
+ENDINGS = st.builds(Ended, st.sampled_from([True, False, None]), st.sampled_from(["target", "tester", "judge", None]))
 
 
 def test_net_leaves_out_what_the_tester_spoilt_and_raw_does_not() -> None:
@@ -47,8 +47,8 @@ def test_where_the_tester_spoilt_all_of_them_only_the_raw_rate_is_known() -> Non
 def test_one_test_has_a_rate_and_a_wide_interval() -> None:
     rates = success_rates([PASSED])
     assert (rates.raw, rates.raw_interval) == (1.0, (pytest.approx(0.2065, abs=1e-4), 1.0))
-    shown = "100.0% [20.7%, 100.0%] raw (1 of 1), 100.0% [20.7%, 100.0%] net of 0 tester errors"
-    assert str(rates) == f"{shown}, 0 of 1 test inconclusive"
+    text = "100.0% [20.7%, 100.0%] raw (1 of 1), 100.0% [20.7%, 100.0%] net of 0 tester errors"
+    assert str(rates) == f"{text}, 0 of 1 test inconclusive"
 
 
 def test_trials_of_one_sample_are_not_independent() -> None:
@@ -62,7 +62,7 @@ def test_trials_of_one_sample_are_not_independent() -> None:
         success_rates(outcomes, ["a"])
 
 
-@given(st.lists(ENDED, max_size=30))
+@given(st.lists(ENDINGS, max_size=30))
 def test_every_test_is_counted_once_and_every_rate_lies_in_its_interval(outcomes: list[Ended]) -> None:
     rates = success_rates(iter(outcomes))
     assert rates.n == len(outcomes) == rates.succeeded + rates.failed + rates.inconclusive

@@ -46,7 +46,7 @@ def words(request: Request) -> str:
 async def test_a_scenario_becomes_a_row_of_what_it_says() -> None:
     persona = {**part("")["persona"], "name": " ", "style": "curt"}
     facts = [{"name": "order", "value": "4711"}, {"name": "", "value": "x"}, {"name": "date", "value": " "}]
-    told = part(
+    fields = part(
         " Return the kettle ",
         persona=persona,
         facts=facts,
@@ -54,8 +54,8 @@ async def test_a_scenario_becomes_a_row_of_what_it_says() -> None:
         tags=["refund"],
         scenario="Dull.",
     )
-    (one,) = await agenerate_scenarios("A shop", ScriptedModel([{"scenarios": [told]}]), n=1)
-    assert one.row() == {
+    (scenario,) = await agenerate_scenarios("A shop", ScriptedModel([{"scenarios": [fields]}]), n=1)
+    assert scenario.row() == {
         "id": "return-the-kettle",
         "goal": "Return the kettle",
         "scenario": "Dull.",
@@ -64,27 +64,31 @@ async def test_a_scenario_becomes_a_row_of_what_it_says() -> None:
         "must": ["Name the fee"],
         "tags": ["refund"],
     }
-    assert Scenario.model_validate(one.row()) == one
-    sample = read_sample(one.row(), line=1, position=0, base=Path())
-    assert sample.model_dump(exclude_defaults=True) == one.row()
+    assert Scenario.model_validate(scenario.row()) == scenario
+    sample = read_sample(scenario.row(), line=1, position=0, base=Path())
+    assert sample.model_dump(exclude_defaults=True) == scenario.row()
 
 
 async def test_many_are_asked_for_in_batches_that_know_the_goals_before_them() -> None:
     model = ScriptedModel([parts(*GOALS[:10]), parts(*GOALS[10:20]), parts(*GOALS[20:30])])
     scenarios = await agenerate_scenarios("A shop", model, n=23, focus="refunds")
-    assert [one.goal for one in scenarios] == GOALS[:23]
-    asked = [words(request) for request in model.requests]
-    assert ["Write 10," in asked[0], "Write 10," in asked[1], "Write 3," in asked[2]] == [True] * 3
-    assert [f'"{GOALS[0]}"' in text for text in asked] == [False, True, True]
-    assert [f'"{GOALS[19]}"' in text for text in asked] == [False, False, True]
-    assert all('"refunds"' in text for text in asked)
+    assert [scenario.goal for scenario in scenarios] == GOALS[:23]
+    requests = [words(request) for request in model.requests]
+    assert ["Write 10," in requests[0], "Write 10," in requests[1], "Write 3," in requests[2]] == [True] * 3
+    assert [f'"{GOALS[0]}"' in text for text in requests] == [False, True, True]
+    assert [f'"{GOALS[19]}"' in text for text in requests] == [False, False, True]
+    assert all('"refunds"' in text for text in requests)
 
 
 async def test_a_goal_that_nearly_repeats_another_is_asked_for_again() -> None:
     first = parts("Return the umbrella", "return  THE umbrella", "Return the umbrellas", " ", "Track the violin")
     model = ScriptedModel([first, parts("Track the violin.", "Insult the passport")])
     scenarios = await agenerate_scenarios("A shop", model, n=3)
-    assert [one.goal for one in scenarios] == ["Return the umbrella", "Track the violin", "Insult the passport"]
+    assert [scenario.goal for scenario in scenarios] == [
+        "Return the umbrella",
+        "Track the violin",
+        "Insult the passport",
+    ]
     assert [request.trial for request in model.requests] == [0, 1]
 
 
@@ -145,8 +149,8 @@ def test_strict_modes_take_what_is_asked_for(shape: type[Part] | type[Parts]) ->
 
 @given(st.lists(st.text()))
 def test_ids_are_short_words_and_each_is_there_once(goals: list[str]) -> None:
-    taken: set[str] = set()
-    ids = [unique(slug(goal), taken) for goal in goals]
+    used_orders: set[str] = set()
+    ids = [unique(slug(goal), used_orders) for goal in goals]
     assert len(set(ids)) == len(ids)
     assert all(0 < len(slug(goal)) <= 48 and not set(slug(goal)) & set(" /\\._\n") for goal in goals)
 
@@ -159,8 +163,8 @@ def test_a_long_goal_is_cut_after_a_word() -> None:
 
 
 async def test_a_goal_that_should_be_refused_is_one_to_withstand() -> None:
-    told = [part(GOALS[0]), part(GOALS[11], expects="refusal")]
-    kind, forbidden = await agenerate_scenarios("A shop", ScriptedModel([{"scenarios": told}]), n=2)
+    parts = [part(GOALS[0]), part(GOALS[11], expects="refusal")]
+    kind, forbidden = await agenerate_scenarios("A shop", ScriptedModel([{"scenarios": parts}]), n=2)
     assert ("adversarial" in kind.row(), forbidden.row()["adversarial"]) == (False, True)
     assert read_sample(forbidden.row(), line=1, position=0, base=Path()).adversarial is True
 
@@ -168,27 +172,29 @@ async def test_a_goal_that_should_be_refused_is_one_to_withstand() -> None:
 ORDERS = [{"order": 1042, "who": {"name": "Ann Lee", "vip": True}}, {"order": 1043, "items": ["blue mug", "tray"]}]
 
 
-def known(**facts: str) -> dict[str, Any]:
+def build_part(**facts: str) -> dict[str, Any]:
     return part(GOALS[0], facts=[{"name": name, "value": value} for name, value in facts.items()])
 
 
 async def test_only_values_of_the_records_are_facts() -> None:
-    told = known(order="1042", name="ANN LEE", item="Blue  mug", cut="104", two="1042 Ann Lee", key="who", yes="True")
-    model = ScriptedModel([{"scenarios": [told]}])
-    (one,) = await agenerate_scenarios("A shop", model, n=1, data=ORDERS)
-    assert one.facts == {"order": "1042", "name": "ANN LEE", "item": "Blue  mug"}
-    assert one.left_out == ("cut", "two", "key", "yes")
-    assert "left_out" not in one.row()
-    asked = words(model.requests[0]).splitlines()
-    at = asked.index("Records that exist in what is tested, one a line:")
-    assert asked[at + 1] == '{"order": 1042, "who": {"name": "Ann Lee", "vip": true}}'
-    assert not [line for line in asked if "made up" in line]
+    fields = build_part(
+        order="1042", name="ANN LEE", item="Blue  mug", cut="104", two="1042 Ann Lee", key="who", yes="True"
+    )
+    model = ScriptedModel([{"scenarios": [fields]}])
+    (scenario,) = await agenerate_scenarios("A shop", model, n=1, data=ORDERS)
+    assert scenario.facts == {"order": "1042", "name": "ANN LEE", "item": "Blue  mug"}
+    assert scenario.left_out == ("cut", "two", "key", "yes")
+    assert "left_out" not in scenario.row()
+    lines = words(model.requests[0]).splitlines()
+    at = lines.index("Records that exist in what is tested, one a line:")
+    assert lines[at + 1] == '{"order": 1042, "who": {"name": "Ann Lee", "vip": true}}'
+    assert not [line for line in lines if "made up" in line]
 
 
 async def test_without_data_facts_are_made_up_and_all_are_kept() -> None:
-    model = ScriptedModel([{"scenarios": [known(order="1042")]}])
-    (one,) = await agenerate_scenarios("A shop", model, n=1)
-    assert (one.facts, one.left_out) == ({"order": "1042"}, ())
+    model = ScriptedModel([{"scenarios": [build_part(order="1042")]}])
+    (scenario,) = await agenerate_scenarios("A shop", model, n=1)
+    assert (scenario.facts, scenario.left_out) == ({"order": "1042"}, ())
     assert [("made up" in words(request), "Records" in words(request)) for request in model.requests] == [(True, False)]
 
 
@@ -206,10 +212,10 @@ async def test_each_request_shows_other_records_where_there_are_too_many() -> No
     data = [{"order": f"A{number:04}", "note": "x" * 1000} for number in range(40)]
     model = ScriptedModel([parts(*GOALS[:10]), parts(*GOALS[10:20]), parts(*GOALS[20:30])])
     await agenerate_scenarios("A shop", model, n=30, data=[*data, *data])
-    shown = [[datum["order"] for datum in data if datum["order"] in words(request)] for request in model.requests]
-    assert shown[0] == [f"A{number:04}" for number in range(23)]
-    assert shown[0] + shown[1] == [datum["order"] for datum in data]
-    assert shown[2] == shown[0]
+    requests = [[datum["order"] for datum in data if datum["order"] in words(request)] for request in model.requests]
+    assert requests[0] == [f"A{number:04}" for number in range(23)]
+    assert requests[0] + requests[1] == [datum["order"] for datum in data]
+    assert requests[2] == requests[0]
     assert "one a line; 17 more are not shown:" in words(model.requests[0])
     assert max(len(words(request)) for request in model.requests) < 30_000
 

@@ -23,7 +23,7 @@ TALK = [
 ]
 
 
-def judged(answer: dict[str, Any]) -> MetricResult:
+def judge_answer(answer: dict[str, Any]) -> MetricResult:
     return SimpleGoalEvaluator(ScriptedModel([answer])).evaluate(TALK, goal="Learn where the lamp is")
 
 
@@ -34,7 +34,7 @@ def judged(answer: dict[str, Any]) -> MetricResult:
 def test_the_goal_is_reached_when_every_criterion_is_met_and_the_judge_agrees(
     met: tuple[bool, ...], says: bool, expected: bool
 ) -> None:
-    result = judged(simple(*met, goal_achieved=says, evidence="On Monday."))
+    result = judge_answer(simple(*met, goal_achieved=says, evidence="On Monday."))
     assert (result.name, result.score, result.passed) == ("simple_goal", expected, expected)
     assert result.details["disagreements"] == (["goal_achieved"] if says and not expected else [])
 
@@ -47,7 +47,7 @@ def test_silence_reaches_no_goal_and_no_judge_is_asked() -> None:
 
 
 def test_turns_and_criteria_are_counted_in_code() -> None:
-    result = judged(simple(True, False, turn_count=7, all_criteria_met=True))
+    result = judge_answer(simple(True, False, turn_count=7, all_criteria_met=True))
     assert (result.details["turn_count"], result.details["all_criteria_met"]) == (2, False)
     assert result.details["disagreements"] == ["turn_count", "all_criteria_met"]
     assert result.details["missing_criteria"] == ["c1"]
@@ -59,9 +59,9 @@ def test_findings_say_of_each_criterion_whether_it_is_met_and_by_which_words() -
     answer = simple(True, False)
     answer["criteria_evaluations"][0]["evidence"] = "It is on its way."
     answer["criteria_evaluations"][1]["evidence"] = "It never comes."
-    result = judged(answer)
+    result = judge_answer(answer)
     assert result.details["findings"] == ["[MET] c0: It is on its way.", "[NOT MET] c1: It never comes."]
-    assert [(one.text, one.verified) for one in result.evidence] == [
+    assert [(quote.text, quote.verified) for quote in result.evidence] == [
         ("It is on its way.", True),
         ("It never comes.", False),
     ]
@@ -69,20 +69,20 @@ def test_findings_say_of_each_criterion_whether_it_is_met_and_by_which_words() -
 
 @pytest.mark.parametrize("wrong", [simple(), simple(True, confidence=2), {"goal_achieved": True}, simple(True, more=1)])
 def test_an_answer_outside_the_schema_is_an_error_and_no_verdict(wrong: dict[str, Any]) -> None:
-    result = judged(wrong)
+    result = judge_answer(wrong)
     assert (result.state, result.passed) == ("error", None)
 
 
 def test_the_judge_is_told_whether_calls_can_be_seen() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "track", "arguments": "{}"}}
     acting = [TALK[0], {"role": "assistant", "content": "Wait.", "tool_calls": [call]}]
-    for talk, told in (
+    for talk, expected in (
         (TALK, "its calls cannot be seen here"),
         (acting, "by a call, not by its words. It is not met if the result says"),
     ):
         model = ScriptedModel([simple(True)])
         SimpleGoalEvaluator(model).evaluate(talk, goal="Learn where the lamp is")
-        assert told in model.requests[0].messages[-1].text
+        assert expected in model.requests[0].messages[-1].text
 
 
 def test_a_yes_that_depends_on_a_quote_that_nobody_said_is_asked_again_and_then_an_error() -> None:

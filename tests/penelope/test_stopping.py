@@ -136,7 +136,7 @@ def test_each_condition_stops_a_test_and_says_why(name: str) -> None:
     test = fresh()
     cause(test)
     assert stop(test) == Stop(name, status, reason, blame)
-    (condition,) = [one for one in conditions(LIMITS) if one.name == name]
+    (condition,) = [condition for condition in conditions(LIMITS) if condition.name == name]
     assert condition.should_stop(test)
 
 
@@ -145,8 +145,8 @@ def test_of_two_reasons_the_earlier_one_decides(first: str, second: str) -> None
     test = fresh()
     CAUSES[second][0](test)
     CAUSES[first][0](test)
-    assert (found := stop(test)) is not None
-    assert found.condition == first
+    assert (result := stop(test)) is not None
+    assert result.condition == first
 
 
 def test_without_limits_neither_time_nor_money_ends_a_test() -> None:
@@ -189,16 +189,16 @@ def test_a_goal_is_impossible_only_without_any_doubt(judgements: list[GoalProgre
 
 def test_a_target_that_fails_in_every_turn_there_is_is_down() -> None:
     test = state(turn("Hi", None), max_turns=1)
-    assert (found := stop(test)) is not None
-    assert (found.condition, found.reason) == ("target_down", f"the target failed and never answered: {DOWN.message}")
+    assert (result := stop(test)) is not None
+    assert (result.condition, result.reason) == ("target_down", f"the target failed and never answered: {DOWN.message}")
 
 
 def test_a_fault_of_the_suite_ends_a_test_at_once() -> None:
     fault = Failure(blame="suite", kind="unanswered", message="no handler answers the tool")
     last = turn("Pay", None, number=2)
     last = last.model_copy(update={"exchange": last.exchange.model_copy(update={"failure": fault})})
-    found = stop(state(turn("Hi", "Hello"), last, max_turns=10))
-    assert found == Stop("target_down", TestStatus.ERROR, "no handler answers the tool", "suite")
+    result = stop(state(turn("Hi", "Hello"), last, max_turns=10))
+    assert result == Stop("target_down", TestStatus.ERROR, "no handler answers the tool", "suite")
 
 
 def test_a_target_that_alternates_is_not_down() -> None:
@@ -209,14 +209,14 @@ def test_a_target_that_alternates_is_not_down() -> None:
 def test_one_failure_of_the_model_is_enough_where_none_can_be_better() -> None:
     test = fresh()
     test.tester_failures, test.tester_gone = [BROKEN], True
-    assert (found := stop(test)) is not None
-    assert found.condition == "tester_down"
+    assert (result := stop(test)) is not None
+    assert result.condition == "tester_down"
 
 
 def test_a_target_that_says_the_same_again_and_again_goes_round_in_circles() -> None:
     test = state(*((f"q{n}", " I  CANNOT help" if n % 2 else "i cannot help") for n in range(5)))
-    assert (found := RepetitionCondition().check(test)) is not None
-    assert (found.blame, found.reason) == ("target", "the target answered the same 5 times: i cannot help")
+    assert (result := RepetitionCondition().check(test)) is not None
+    assert (result.blame, result.reason) == ("target", "the target answered the same 5 times: i cannot help")
     assert RepetitionCondition(6).check(test) is None
 
 
@@ -245,8 +245,8 @@ def test_a_condition_of_one_s_own_comes_last() -> None:
     test = state(("Hi", "You idiot"))
     assert stop(test, Rude()) == Stop("rude", TestStatus.FAILURE, "rude")
     _leave(test)
-    assert (found := stop(test, Rude())) is not None
-    assert found.condition == "tester_left"
+    assert (result := stop(test, Rude())) is not None
+    assert result.condition == "tester_left"
 
 
 def test_a_condition_of_the_same_name_takes_the_place_of_a_built_in_one() -> None:
@@ -276,17 +276,17 @@ class Idle(StoppingCondition):
 
 def test_a_condition_may_say_yes_or_no_and_is_called_as_its_class() -> None:
     assert stop(state(("Hi", "Hello")), EnoughSaidCondition()) is None
-    found = stop(state(("Hi", "Hello"), ("And?", "Well.")), EnoughSaidCondition())
-    assert found == Stop("enough_said", TestStatus.FAILURE, "the condition enough_said holds")
+    result = stop(state(("Hi", "Hello"), ("And?", "Well.")), EnoughSaidCondition())
+    assert result == Stop("enough_said", TestStatus.FAILURE, "the condition enough_said holds")
 
 
 @pytest.mark.parametrize(
-    ("condition", "said"),
+    ("condition", "answer_text"),
     [
         (Talkative(), r"talkative raised TypeError: should_stop returned a tuple, not a bool; to give a reason"),
         (Idle(), r"idle raised TypeError: Idle needs a method check\(state\), or should_stop\(state\)"),
     ],
 )
-def test_a_condition_that_says_neither_is_named(condition: StoppingCondition, said: str) -> None:
-    with pytest.raises(TestingFault, match=said):
+def test_a_condition_that_says_neither_is_named(condition: StoppingCondition, answer_text: str) -> None:
+    with pytest.raises(TestingFault, match=answer_text):
         stop(fresh(), condition)

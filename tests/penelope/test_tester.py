@@ -36,7 +36,7 @@ def keep(reasoning: str) -> str:
 
 
 def tools() -> dict[str, Tool]:
-    return {one.name: one for one in (TargetInteractionTool(Bot()), AnalyzeTool(), keep)}
+    return {tool.name: tool for tool in (TargetInteractionTool(Bot()), AnalyzeTool(), keep)}
 
 
 def player(*replies: Scripted, **options: Any) -> tuple[Tester, ScriptedModel]:
@@ -47,51 +47,51 @@ def player(*replies: Scripted, **options: Any) -> tuple[Tester, ScriptedModel]:
 
 
 async def test_a_call_is_read_with_its_reasoning_which_no_tool_gets() -> None:
-    made, model = player(say("Hi", reasoning="to begin"), settings={"temperature": 0.5})
-    (asked,) = (await made.next()).calls
-    assert (asked.name, asked.arguments, asked.reasoning) == (SEND, {"message": "Hi"}, "to begin")
+    tester, model = player(say("Hi", reasoning="to begin"), settings={"temperature": 0.5})
+    (next_call,) = (await tester.next()).calls
+    assert (next_call.name, next_call.arguments, next_call.reasoning) == (SEND, {"message": "Hi"}, "to begin")
     (request,) = model.requests
     assert (request.schema, request.settings, request.trial) == (None, {"temperature": 0.5}, 3)
     assert list(request.tools[0]["function"]["parameters"]["properties"]) == ["reasoning", "message"]
 
 
 async def test_without_transparency_no_reasoning_is_asked_for() -> None:
-    made, model = player(say("Hi"), transparent=False)
-    await made.next()
+    tester, model = player(say("Hi"), transparent=False)
+    await tester.next()
     assert "reasoning" not in model.requests[0].tools[0]["function"]["parameters"]["properties"]
     assert "reasoning" not in model.requests[0].messages[0].text
 
 
 async def test_a_tool_whose_own_argument_is_called_reasoning_gets_it() -> None:
-    made, _ = player(call("keep", reasoning="hm"))
-    (asked,) = (await made.next()).calls
-    assert (asked.arguments, asked.reasoning) == ({"reasoning": "hm"}, "")
+    tester, _ = player(call("keep", reasoning="hm"))
+    (next_call,) = (await tester.next()).calls
+    assert (next_call.arguments, next_call.reasoning) == ({"reasoning": "hm"}, "")
 
 
 async def test_parallel_calls_come_in_order_each_as_a_message_of_its_own() -> None:
-    made, _ = player([*call("analyze_response"), *say("Hi")])
-    calls = (await made.next()).calls
-    assert [one.name for one in calls] == ["analyze_response", SEND]
-    ids = [one.message.tool_calls[0].id for one in calls if one.message.tool_calls]
+    tester, _ = player([*call("analyze_response"), *say("Hi")])
+    calls = (await tester.next()).calls
+    assert [call.name for call in calls] == ["analyze_response", SEND]
+    ids = [call.message.tool_calls[0].id for call in calls if call.message.tool_calls]
     assert ids == ["call_1", "call_2"]
 
 
 async def test_arguments_that_are_no_object_are_none() -> None:
-    made, _ = player([ToolCall(id="1", function=FunctionCall(name=SEND, arguments='{"message": '))])
-    (asked,) = (await made.next()).calls
-    assert asked.arguments is None
+    tester, _ = player([ToolCall(id="1", function=FunctionCall(name=SEND, arguments='{"message": '))])
+    (next_call,) = (await tester.next()).calls
+    assert next_call.arguments is None
 
 
 async def test_a_model_without_tools_is_asked_for_json_at_once_and_from_then_on() -> None:
-    made, model = player(UNSUPPORTED, STEP, STEP)
+    tester, model = player(UNSUPPORTED, STEP, STEP)
     for _ in range(2):
-        (asked,) = (await made.next()).calls
-        assert (asked.name, asked.arguments, asked.reasoning) == (SEND, {"message": "Hi"}, "to begin")
+        (next_call,) = (await tester.next()).calls
+        assert (next_call.name, next_call.arguments, next_call.reasoning) == (SEND, {"message": "Hi"}, "to begin")
     assert [bool(request.tools) for request in model.requests] == [True, False, False]
     shape = model.requests[1].schema
     assert isinstance(shape, type)
     assert list(shape.model_json_schema()["properties"]) == ["reasoning", "message", "leave", "tool", "arguments"]
-    assert not made.memory.native
+    assert not tester.memory.native
 
 
 class Endpoint(ScriptedModel):
@@ -103,8 +103,8 @@ async def test_that_an_endpoint_lacks_tools_is_known_in_later_tests() -> None:
     for _ in range(2):
         tester = Tester(model, TestContext(goal="Return a lamp"), tools())
         tester.memory.begin_turn("Turn 1.")
-        (asked,) = (await tester.next()).calls
-        assert asked.arguments == {"message": "Hi"}
+        (next_call,) = (await tester.next()).calls
+        assert next_call.arguments == {"message": "Hi"}
     assert [bool(request.tools) for request in model.requests] == [True, False, False]
 
 
@@ -117,24 +117,24 @@ async def test_an_endpoint_that_refuses_tools_is_asked_for_json() -> None:
             model = OpenAIModel("gemma2:2b", base_url=server.base_url)
             tester = Tester(model, TestContext(goal="Return a lamp"), tools())
             tester.memory.begin_turn("Turn 1.")
-            (asked,) = (await tester.next()).calls
+            (next_call,) = (await tester.next()).calls
             await model.close()
-            assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
+            assert (next_call.name, next_call.arguments) == (SEND, {"message": "Hi"})
         assert ["tools" in request.body for request in server.requests] == [True, False, False]
 
 
 @pytest.mark.parametrize(
-    "written",
+    "text",
     [
         f"I greet first.\n```json\n{json.dumps(CALL)}\n```",
         '<tool_call>\n{"name": "send_message_to_target", "arguments": {"message": "Hi"}}\n</tool_call>',
         '{"name": "send_message_to_target", "parameters": "{\\"message\\": \\"Hi\\"}"}',
     ],
 )
-async def test_a_call_that_is_written_down_is_read_as_small_models_write_it(written: str) -> None:
-    made, _ = player(written)
-    (asked,) = (await made.next()).calls
-    assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
+async def test_a_call_that_is_written_down_is_read_as_small_models_write_it(text: str) -> None:
+    tester, _ = player(text)
+    (next_call,) = (await tester.next()).calls
+    assert (next_call.name, next_call.arguments) == (SEND, {"message": "Hi"})
 
 
 async def test_what_json_does_not_help_is_not_taken_for_a_lack_of_tools() -> None:
@@ -150,14 +150,14 @@ async def test_what_json_does_not_help_is_not_taken_for_a_lack_of_tools() -> Non
 
 
 async def test_a_model_without_tools_that_cannot_answer_json_either_has_failed() -> None:
-    made, _ = player(UNSUPPORTED, UNSUPPORTED)
+    tester, _ = player(UNSUPPORTED, UNSUPPORTED)
     with pytest.raises(ModelFault, match="this model has no tools"):
-        await made.next()
+        await tester.next()
 
 
 async def test_prose_twice_in_a_row_and_json_is_asked_for() -> None:
-    made, model = player("Hm.", say("Hi"), "Hm.", "Well.", STEP)
-    answers = [await made.next() for _ in range(5)]
+    tester, model = player("Hm.", say("Hi"), "Hm.", "Well.", STEP)
+    answers = [await tester.next() for _ in range(5)]
     assert [len(answer.calls) for answer in answers] == [0, 1, 0, 0, 1]
     assert [answer.text for answer in answers] == ["Hm.", "", "Hm.", "Well.", ""]
     assert [request.schema is not None for request in model.requests] == [False, False, False, False, True]
@@ -186,7 +186,7 @@ async def test_an_endpoint_that_json_does_not_help_either_is_offered_tools_again
     assert await asked_for_json(Endpoint(["Hm.", "Well.", {"x": 1}] * 2), 3) == [False, False, True] * 2
 
 
-WRITTEN: list[tuple[dict[str, Any], tuple[str, dict[str, Any]]]] = [
+STEPS: list[tuple[dict[str, Any], tuple[str, dict[str, Any]]]] = [
     ({"reasoning": "r", "leave": "fed up"}, ("end_conversation", {"reason": "fed up"})),
     ({"reasoning": "r", "message": None, "leave": "fed up"}, ("end_conversation", {"reason": "fed up"})),
     ({"reasoning": "r", "message": "Hi", "leave": ""}, (SEND, {"message": "Hi"})),
@@ -198,17 +198,17 @@ WRITTEN: list[tuple[dict[str, Any], tuple[str, dict[str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("written", "read"), WRITTEN)
+@pytest.mark.parametrize(("document", "read"), STEPS)
 async def test_a_step_in_json_is_a_message_a_reason_to_leave_or_a_tool(
-    written: dict[str, Any], read: tuple[str, dict[str, Any]]
+    document: dict[str, Any], read: tuple[str, dict[str, Any]]
 ) -> None:
-    made, _ = player(UNSUPPORTED, written)
-    (asked,) = (await made.next()).calls
-    assert ((asked.name, asked.arguments), asked.reasoning) == (read, "r")
+    tester, _ = player(UNSUPPORTED, document)
+    (next_call,) = (await tester.next()).calls
+    assert ((next_call.name, next_call.arguments), next_call.reasoning) == (read, "r")
 
 
 @pytest.mark.parametrize(
-    "written",
+    "document",
     [
         {"reasoning": "r"},
         {"reasoning": "r", "message": "Hi", "leave": "fed up"},
@@ -217,11 +217,11 @@ async def test_a_step_in_json_is_a_message_a_reason_to_leave_or_a_tool(
         {"reasoning": "r", "message": " "},
     ],
 )
-async def test_a_step_in_json_that_is_not_one_of_these_is_words(written: dict[str, Any]) -> None:
-    made, _ = player(UNSUPPORTED, written)
-    answer = await made.next()
-    assert (answer.calls, json.loads(answer.text)) == ([], written)
-    assert made.wanted == 'nothing was sent; answer with one JSON object that has "message" or "leave"'
+async def test_a_step_in_json_that_is_not_one_of_these_is_words(document: dict[str, Any]) -> None:
+    tester, _ = player(UNSUPPORTED, document)
+    answer = await tester.next()
+    assert (answer.calls, json.loads(answer.text)) == ([], document)
+    assert tester.retry_advice == 'nothing was sent; answer with one JSON object that has "message" or "leave"'
 
 
 async def test_files_are_attached_in_json_too(tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ async def test_files_are_attached_in_json_too(tmp_path: Path) -> None:
     model = ScriptedModel([UNSUPPORTED, {**STEP, "files": ["lamp.png"]}])
     tester = Tester(model, TestContext(goal="Return a lamp", files=("lamp.png",)), sending)
     tester.memory.begin_turn("Turn 1.")
-    (asked,) = (await tester.next()).calls
-    assert asked.arguments == {"message": "Hi", "files": ["lamp.png"]}
+    (next_call,) = (await tester.next()).calls
+    assert next_call.arguments == {"message": "Hi", "files": ["lamp.png"]}
 
 
 @pytest.mark.parametrize(
@@ -265,15 +265,15 @@ async def test_anything_else_in_words_is_no_step(text: str) -> None:
 
 
 async def test_a_call_that_is_written_down_counts_as_made() -> None:
-    made, _ = player(json.dumps(CALL))
-    (asked,) = (await made.next()).calls
-    assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
+    tester, _ = player(json.dumps(CALL))
+    (next_call,) = (await tester.next()).calls
+    assert (next_call.name, next_call.arguments) == (SEND, {"message": "Hi"})
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"tool": 7}', "{" * 100_000])
 async def test_what_is_no_call_is_words(text: str) -> None:
-    made, _ = player(text)
-    answer = await made.next()
+    tester, _ = player(text)
+    answer = await tester.next()
     assert (answer.calls, answer.text) == ([], text)
 
 
@@ -290,7 +290,7 @@ def test_the_brief_quotes_what_the_test_is_about() -> None:
         max_turns=7,
         min_turns=2,
     )
-    told = brief(about, tools(), transparent=True)
+    text = brief(about, tools(), transparent=True)
     for part in (
         '"Return \\"it\\"\\nTool x"',
         '"Be slow"',
@@ -300,23 +300,23 @@ def test_the_brief_quotes_what_the_test_is_about() -> None:
         '"1042"',
         '"photo.png"',
     ):
-        assert part in told
-    assert "at most 7 turns, and use at least 2" in told
+        assert part in text
+    assert "at most 7 turns, and use at least 2" in text
 
 
 async def test_the_brief_opens_every_request() -> None:
-    made, model = player(say("Hi"))
-    await made.next()
+    tester, model = player(say("Hi"))
+    await tester.next()
     first, note = model.requests[0].messages
-    assert first.text == brief(made.context, made.tools, transparent=True)
+    assert first.text == brief(tester.context, tester.tools, transparent=True)
     assert note.text == "Turn 1."
     assert not any(isinstance(message, AIMessage) for message in model.requests[0].messages)
 
 
 async def test_what_a_tool_is_for_stands_once_in_a_request() -> None:
-    made, model = player(say("Hi"), UNSUPPORTED, STEP)
-    await made.next()
-    await made.next()
+    tester, model = player(say("Hi"), UNSUPPORTED, STEP)
+    await tester.next()
+    await tester.next()
     native, _, in_json = model.requests
     words = AnalyzeTool().documentation
     assert [words in tool["function"]["description"] for tool in native.tools] == [False, True, False]
@@ -327,12 +327,12 @@ async def test_what_a_tool_is_for_stands_once_in_a_request() -> None:
 
 def test_the_brief_for_json_knows_of_no_tools_where_there_are_none() -> None:
     about = TestContext(goal="Return a lamp", instructions="Be slow", persona=Persona(style="curt"))
-    two: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
+    two: dict[str, Tool] = {tool.name: tool for tool in (TargetInteractionTool(Bot()), EndConversationTool())}
     words = brief(about, two, transparent=True, native=False)
     assert '{"reasoning": "why", "message": "what the user says"}' in words
     assert '{"reasoning": "why", "leave": "why"}' in words
-    asked = words.replace("knows nothing of tests, goals, prompts or tools", "")
-    assert not [word for word in ("tool", "call", SEND, "end_conversation") if word in asked]
+    text = words.replace("knows nothing of tests, goals, prompts or tools", "")
+    assert not [word for word in ("tool", "call", SEND, "end_conversation") if word in text]
     assert "reasoning" not in brief(about, two, transparent=False, native=False)
 
 
@@ -383,7 +383,7 @@ async def test_brief_and_tools_of_a_usual_test_are_short() -> None:
         persona=read_persona("impatient"),
         facts={"booking code": "KX7Q2L", "full name": "Marta Lindqvist"},
     )
-    two: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
+    two: dict[str, Tool] = {tool.name: tool for tool in (TargetInteractionTool(Bot()), EndConversationTool())}
     model = ScriptedModel([say("Hi")])
     tester = Tester(model, about, two)
     tester.memory.begin_turn("Turn 1 of at most 20.")

@@ -24,7 +24,7 @@ FIELDS = {"goal": "Goal of this conversation", "instructions": "How to lead it",
 """Fields of a test, and the words before them in the recorded briefs."""
 
 
-def recorded() -> Iterator[dict[str, Any]]:
+def list_records() -> Iterator[dict[str, Any]]:
     """Yield the recorded requests in which a step of a tester was asked for."""
     for line in LOG.read_text(encoding="utf-8").splitlines():
         request: dict[str, Any] = json.loads(line)["request"]
@@ -34,29 +34,29 @@ def recorded() -> Iterator[dict[str, Any]]:
 
 def context_of(words: str) -> TestContext:
     """Return the context of a test from its recorded brief."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, label in FIELDS.items():
         if value := re.search(rf"^{label}: (.*)$", words, re.MULTILINE):
-            found[name] = json.loads(value[1])
+            results[name] = json.loads(value[1])
     facts = words.partition(FACTS)[2].partition("\nBeyond that")[0]
-    found["facts"] = json.loads(f"{{{','.join(fact.removeprefix('- ') for fact in facts.splitlines())}}}")
-    return TestContext.model_validate(found)
+    results["facts"] = json.loads(f"{{{','.join(fact.removeprefix('- ') for fact in facts.splitlines())}}}")
+    return TestContext.model_validate(results)
 
 
 async def tokens(request: dict[str, Any]) -> float:
     """Return about how many tokens a recorded request has with the brief and the tools of today."""
     before, *messages = request["messages"]
-    offered: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
+    offered: dict[str, Tool] = {tool.name: tool for tool in (TargetInteractionTool(Bot()), EndConversationTool())}
     model = ScriptedModel([say("Hi")])
     await Tester(model, context_of(before["content"]), offered).next()
-    (asked,) = model.requests
-    text = asked.messages[0].text + json.dumps(asked.tools) + json.dumps(messages)
+    (request_sent,) = model.requests
+    text = request_sent.messages[0].text + json.dumps(request_sent.tools) + json.dumps(messages)
     return len(text) / CHARACTERS_PER_TOKEN
 
 
 @needs_recordings
 async def test_a_turn_of_a_recorded_test_takes_half_of_the_tokens() -> None:
     """As recorded, these requests have about 2,000 tokens on average."""
-    sizes = [await tokens(request) for request in recorded()]
+    sizes = [await tokens(request) for request in list_records()]
     assert len(sizes) > 80
     assert mean(sizes) < 1_100

@@ -11,29 +11,37 @@ from .states import turn
 
 
 def test_a_turn_has_what_was_said_under_the_names_of_older_interfaces() -> None:
-    one = turn("Hi", "Hello")
-    assert one.tool_name == one.action == "send_message_to_target"
-    assert one.tool_arguments == one.action_params == one.action_input == {"message": "Hi"}
-    assert one.tool_result == one.action_output == {"success": True, "output": {"response": "Hello"}, "error": None}
-    assert (one.message, one.reply, one.answered) == ("Hi", "Hello", True)
+    answered_turn = turn("Hi", "Hello")
+    assert answered_turn.tool_name == answered_turn.action == "send_message_to_target"
+    assert (
+        answered_turn.tool_arguments == answered_turn.action_params == answered_turn.action_input == {"message": "Hi"}
+    )
+    assert (
+        answered_turn.tool_result
+        == answered_turn.action_output
+        == {"success": True, "output": {"response": "Hello"}, "error": None}
+    )
+    assert (answered_turn.message, answered_turn.reply, answered_turn.answered) == ("Hi", "Hello", True)
 
 
 def test_a_failed_turn_has_a_message_and_no_answer() -> None:
-    one = turn("Hi", None)
-    assert (one.message, one.reply, one.answered) == ("Hi", "", False)
+    lost_turn = turn("Hi", None)
+    assert (lost_turn.message, lost_turn.reply, lost_turn.answered) == ("Hi", "", False)
 
 
 def test_the_reply_is_the_words_of_all_assistant_messages() -> None:
-    one = turn("Hi", "First.")
-    more = one.exchange.model_copy(update={"messages": [*one.exchange.messages, AIMessage(content="Second.")]})
-    assert one.model_copy(update={"exchange": more}).reply == "First.\nSecond."
+    first_turn = turn("Hi", "First.")
+    more = first_turn.exchange.model_copy(
+        update={"messages": [*first_turn.exchange.messages, AIMessage(content="Second.")]}
+    )
+    assert first_turn.model_copy(update={"exchange": more}).reply == "First.\nSecond."
 
 
 def test_a_turn_is_the_same_after_json() -> None:
-    one = turn("Hi", "Hello", forgotten=True)
+    forgotten_turn = turn("Hi", "Hello", forgotten=True)
     step = Step(assistant_message=AIMessage(content="Hm."), tool_message=ToolMessage(content="no"), refused=True)
-    one = one.model_copy(update={"steps": [step]})
-    assert Turn.model_validate_json(one.model_dump_json()) == one
+    forgotten_turn = forgotten_turn.model_copy(update={"steps": [step]})
+    assert Turn.model_validate_json(forgotten_turn.model_dump_json()) == forgotten_turn
 
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", "7"])

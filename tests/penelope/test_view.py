@@ -16,8 +16,8 @@ HOSTILE = "\x1b[31mred\x07\u202e<script>alert(1)</script>\ud800"
 
 def result(*turns: Turn, **more: object) -> TestResult:
     about = state(*turns)
-    given = {"status": TestStatus.MAX_TURNS, "goal_achieved": False, "context": about.context, "history": about.turns}
-    return TestResult.model_construct(**{**given, **more})  # pyright: ignore[reportArgumentType]
+    fields = {"status": TestStatus.MAX_TURNS, "goal_achieved": False, "context": about.context, "history": about.turns}
+    return TestResult.model_construct(**{**fields, **more})  # pyright: ignore[reportArgumentType]
 
 
 def test_one_line_says_how_it_ended() -> None:
@@ -30,7 +30,7 @@ def test_one_line_says_how_it_ended() -> None:
 def test_the_lines_tell_the_whole_test() -> None:
     step = Step(assistant_message=AIMessage(content="Hm."), tool_message=ToolMessage(content="call one"), refused=True)
     turns = [turn("Hi", "Hello").model_copy(update={"steps": [step]}), turn("Well?", None, number=2)]
-    found = result(
+    test_result = result(
         *turns,
         target_passed=False,
         stop_reason="the limit of 2 turns is reached",
@@ -40,8 +40,8 @@ def test_the_lines_tell_the_whole_test() -> None:
         criteria=[Criterion(text="greet", must=True, met=False)],
     )
     assert (
-        str(found)
-        == text(found)
+        str(test_result)
+        == text(test_result)
         == "\n".join(
             [
                 "max_turns · target failed in 2 turns, blame: target",
@@ -61,23 +61,23 @@ def test_the_lines_tell_the_whole_test() -> None:
 
 
 def test_what_the_target_says_moves_no_cursor() -> None:
-    shown = text(result(turn(HOSTILE, HOSTILE)))
-    assert "1. user: red<script>alert(1)</script>?" in shown
-    assert not set("\x1b\x07\u202e") & set(shown)
+    page_text = text(result(turn(HOSTILE, HOSTILE)))
+    assert "1. user: red<script>alert(1)</script>?" in page_text
+    assert not set("\x1b\x07\u202e") & set(page_text)
 
 
 def test_a_reply_cannot_look_like_a_line_of_ours() -> None:
-    shown = text(result(turn("Hi", "Fine.\n2. user: I am content")))
-    assert "   assistant: Fine. 2. user: I am content" in shown.splitlines()
+    page_text = text(result(turn("Hi", "Fine.\n2. user: I am content")))
+    assert "   assistant: Fine. 2. user: I am content" in page_text.splitlines()
 
 
 def test_a_notebook_shows_text_and_no_markup_of_others() -> None:
     metric = MetricResult(score=0.5, reasoning=HOSTILE)
-    shown = html(result(turn(HOSTILE, HOSTILE), stop_reason=HOSTILE, evaluation={"<b>": metric}))
-    assert "<script" not in shown
-    assert "<b><b>" not in shown
-    assert shown.count("&lt;script&gt;") == 4
-    shown.encode()
+    text = html(result(turn(HOSTILE, HOSTILE), stop_reason=HOSTILE, evaluation={"<b>": metric}))
+    assert "<script" not in text
+    assert "<b><b>" not in text
+    assert text.count("&lt;script&gt;") == 4
+    text.encode()
 
 
 def test_a_long_reply_is_cut() -> None:

@@ -10,12 +10,12 @@ from vivavoce.records.agents import Agents, key_of, receiver_named, several
 from vivavoce.records.score import Evidence, Finding
 
 
-def agents_in(*rows: dict[str, Any], listed: tuple[str, ...] = ()) -> Agents:
-    return Agents(read_messages(rows), listed)
+def agents_in(*rows: dict[str, Any], names: tuple[str, ...] = ()) -> Agents:
+    return Agents(read_messages(rows), names)
 
 
-def passed(agents: Agents) -> list[tuple[int, str | None, str, str]]:
-    return [(one.message, one.sender, one.receiver, one.how) for one in agents.handoffs()]
+def list_handoffs(agents: Agents) -> list[tuple[int, str | None, str, str]]:
+    return [(handoff.message, handoff.sender, handoff.receiver, handoff.how) for handoff in agents.handoffs()]
 
 
 def test_a_call_and_its_result_belong_to_the_agent_of_the_message() -> None:
@@ -39,22 +39,26 @@ def test_two_spellings_are_one_agent_called_as_it_is_first() -> None:
 
 def test_handoffs_are_told_by_calls_by_the_log_and_by_who_goes_on() -> None:
     t, r = "triage", "refunds"
-    assert passed(agents_in(*REFUND)) == [(1, t, r, "call"), (3, r, t, "call"), (7, t, r, "stated")]
+    assert list_handoffs(agents_in(*REFUND)) == [(1, t, r, "call"), (3, r, t, "call"), (7, t, r, "stated")]
     talk = agents_in(user("hi"), by("writer", says("a")), by("critic", says("b")), by("writer", says("c")))
-    assert passed(talk) == [(2, "writer", "critic", "unstated"), (3, "critic", "writer", "unstated")]
+    assert list_handoffs(talk) == [(2, "writer", "critic", "unstated"), (3, "critic", "writer", "unstated")]
 
 
 def test_a_handoff_that_is_stated_and_called_is_one() -> None:
     call = by("triage", calls(("1", "transfer_to_refunds", {})), handoff_to="Refunds Team")
-    assert passed(agents_in(user("hi"), call, result("1"))) == [(1, "triage", "Refunds Team", "call")]
+    assert list_handoffs(agents_in(user("hi"), call, result("1"))) == [(1, "triage", "Refunds Team", "call")]
 
 
 def test_a_handoff_in_a_later_turn_is_another_one() -> None:
     over = by("a", says("A person will answer."), handoff_to="human")
     agents = agents_in(user("hi"), over, user("?"), over, by("a", says("Wait.")), user("!"), by("b", says("x")))
-    assert passed(agents) == [(1, "a", "human", "stated"), (3, "a", "human", "stated"), (6, "a", "b", "unstated")]
-    taken = agents_in(user("hi"), by("a", says("x"), handoff_to="b"), user("?"), by("b", says("y")))
-    assert passed(taken) == [(1, "a", "b", "stated")]
+    assert list_handoffs(agents) == [
+        (1, "a", "human", "stated"),
+        (3, "a", "human", "stated"),
+        (6, "a", "b", "unstated"),
+    ]
+    fourth_agents = agents_in(user("hi"), by("a", says("x"), handoff_to="b"), user("?"), by("b", says("y")))
+    assert list_handoffs(fourth_agents) == [(1, "a", "b", "stated")]
 
 
 def test_a_message_that_is_there_twice_counts_twice() -> None:
@@ -64,14 +68,16 @@ def test_a_message_that_is_there_twice_counts_twice() -> None:
 
 def test_a_tool_that_is_only_called_like_a_handoff_is_none() -> None:
     call = by("bank", calls(("1", "transfer_to_savings", {"amount": 3})))
-    assert passed(agents_in(user("hi"), call, result("1"))) == []
-    assert passed(agents_in(user("hi"), call, result("1"), listed=("Savings",))) == [(1, "bank", "Savings", "call")]
+    assert list_handoffs(agents_in(user("hi"), call, result("1"))) == []
+    assert list_handoffs(agents_in(user("hi"), call, result("1"), names=("Savings",))) == [
+        (1, "bank", "Savings", "call")
+    ]
 
 
 def test_a_handoff_that_failed_is_none() -> None:
     failed = {**result("1", "no such agent"), "metadata": {"is_error": True}}
     call = by("triage", calls(("1", "transfer_to_refunds", {})))
-    assert passed(agents_in(user("hi"), call, failed, by("triage", says("Sorry.")), listed=("refunds",))) == []
+    assert list_handoffs(agents_in(user("hi"), call, failed, by("triage", says("Sorry.")), names=("refunds",))) == []
 
 
 @pytest.mark.parametrize(
@@ -90,8 +96,8 @@ def test_a_handoff_that_failed_is_none() -> None:
 )
 def test_whom_a_call_names(name: str, arguments: Any, receiver: str | None) -> None:
     call = read_messages([calls(("1", name, arguments))])[0]
-    made: list[ToolCall] = getattr(call, "tool_calls")  # noqa: B009
-    assert receiver_named(made[0]) == receiver
+    tool_calls: list[ToolCall] = getattr(call, "tool_calls")  # noqa: B009
+    assert receiver_named(tool_calls[0]) == receiver
 
 
 def test_tools_are_all_that_any_message_of_an_agent_tells() -> None:
@@ -134,7 +140,7 @@ def test_two_hundred_agents_are_two_hundred() -> None:
 
 def test_a_reader_is_told_of_a_handoff_after_the_results_of_its_calls() -> None:
     agents = agents_in(*REFUND)
-    told = [at for at, message in enumerate(agents.messages) if agents.handoff_after(message)]
-    assert told == [2, 4, 7]
+    places = [at for at, message in enumerate(agents.messages) if agents.handoff_after(message)]
+    assert places == [2, 4, 7]
     talk = agents_in(user("hi"), by("a", says("x")), user("?"), by("b", says("y")))
     assert [at for at, message in enumerate(talk.messages) if talk.handoff_after(message)] == [2]

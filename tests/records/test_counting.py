@@ -17,20 +17,20 @@ from vivavoce.records.score import (
 
 
 @pytest.mark.parametrize(
-    ("turns", "said"),
+    ("turns", "text"),
     [([4], "turn 5"), ([0, 1, 2], "turns 1 to 3"), ([0, 2, 3, 7], "turns 1, 3 to 4, 8"), (range(2), "turns 1 to 2")],
 )
-def test_turns_in_a_row_are_said_as_a_run(turns: list[int], said: str) -> None:
-    assert turn_span(turns) == said
+def test_turns_in_a_row_are_said_as_a_run(turns: list[int], text: str) -> None:
+    assert turn_span(turns) == text
 
 
 @given(st.sets(st.integers(0, 40), min_size=1).map(sorted))
 def test_no_turn_is_lost_or_added(turns: list[int]) -> None:
-    told: list[int] = []
+    numbers: list[int] = []
     for run in turn_span(turns).partition(" ")[2].split(", "):
         start, _, end = run.partition(" to ")
-        told += range(int(start), int(end or start) + 1)
-    assert [to_index(number) for number in told] == turns
+        numbers += range(int(start), int(end or start) + 1)
+    assert [to_index(number) for number in numbers] == turns
 
 
 def test_people_count_from_1() -> None:

@@ -16,8 +16,8 @@ HEAD: dict[str, Any] = {"vivavoce_recording": 2, "suite": "shop", "run": "shop-1
 END = {"kind": "end"}
 
 
-def reply(turn: int = 0, said: Any = "Hi", **more: Any) -> dict[str, Any]:
-    about = {"kind": "reply", "sample": "s", "target": "bot", "turn": turn, "said": said}
+def reply(turn: int = 0, message: Any = "Hi", **more: Any) -> dict[str, Any]:
+    about = {"kind": "reply", "sample": "s", "target": "bot", "turn": turn, "said": message}
     return {**about, **({} if "error" in more else {"messages": [{"role": "assistant", "content": "Hello"}]}), **more}
 
 
@@ -28,18 +28,22 @@ def write(path: Path, *lines: dict[str, Any]) -> Path:
 
 def test_replies_are_read_by_row_and_trial_in_the_order_of_turns(tmp_path: Path) -> None:
     lines = [reply(0), reply(1, "Bye", error="it is down"), reply(0, trial=1), reply(0, target="other")]
-    found = read_recording(write(tmp_path / "r.jsonl", HEAD, *lines, END))
-    assert found.head.model_dump() == {"suite": "shop", "run": "shop-1", "dataset": "d", "version": "1.0"}
-    held = found.conversations["s"]
-    assert [(one.target, one.trial, len(one.turns)) for one in held] == [("bot", 0, 2), ("bot", 1, 1), ("other", 0, 1)]
-    assert [one.error for one in held[0].turns] == [None, "it is down"]
-    assert [message.text for message in held[0].messages] == ["Hello"]
+    recording = read_recording(write(tmp_path / "r.jsonl", HEAD, *lines, END))
+    assert recording.head.model_dump() == {"suite": "shop", "run": "shop-1", "dataset": "d", "version": "1.0"}
+    conversations = recording.conversations["s"]
+    assert [(conversation.target, conversation.trial, len(conversation.turns)) for conversation in conversations] == [
+        ("bot", 0, 2),
+        ("bot", 1, 1),
+        ("other", 0, 1),
+    ]
+    assert [turn.error for turn in conversations[0].turns] == [None, "it is down"]
+    assert [message.text for message in conversations[0].messages] == ["Hello"]
 
 
 def test_a_file_of_version_1_has_results_of_tools_alone_and_no_last_line(tmp_path: Path) -> None:
     call = {"kind": "tool", "name": "look_up", "result": 1}
-    found = read_recording(write(tmp_path / "r.jsonl", {"vivavoce_recording": 1}, call))
-    assert (len(found.calls), found.replies, found.head.suite) == (1, [], None)
+    recording = read_recording(write(tmp_path / "r.jsonl", {"vivavoce_recording": 1}, call))
+    assert (len(recording.calls), recording.replies, recording.head.suite) == (1, [], None)
 
 
 def test_a_line_is_read_back_as_it_was_written() -> None:
@@ -50,8 +54,8 @@ def test_a_line_is_read_back_as_it_was_written() -> None:
         reply(0, error="down"),
     ]
     for line in lines:
-        one = RecordedReply.model_validate(line)
-        assert RecordedReply.model_validate(json.loads(one.model_dump_json())) == one
+        reply_record = RecordedReply.model_validate(line)
+        assert RecordedReply.model_validate(json.loads(reply_record.model_dump_json())) == reply_record
     call = RecordedCall(sample="s", name="a", result=None, changed_state=False)
     assert call.model_dump() == {
         "kind": "tool",

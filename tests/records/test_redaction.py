@@ -79,17 +79,17 @@ def test_a_known_key_is_cut_in_every_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said", "left"),
+    ("key", "text", "left"),
     [
         ("nvapi-0123456789ab", "a\nvapi-0123456789ab", "a\nvapi-0123456789ab"),
         ("0123456789abcdef\\", 'it is "0123456789abcdef"', 'it is "0123456789abcdef"'),
         ('"0123456789abcdef', "0123456789abcdef", "0123456789abcdef"),
     ],
 )
-def test_what_was_json_still_is_where_a_key_stands_in_its_spelling_alone(key: str, said: str, left: str) -> None:
+def test_what_was_json_still_is_where_a_key_stands_in_its_spelling_alone(key: str, text: str, left: str) -> None:
     keys = Keys.of([key])
-    assert keys.are_in(json.dumps([said]))
-    assert json.loads(keys.cut(json.dumps([said, {key: key}]))) == [left, {MARK: MARK}]
+    assert keys.are_in(json.dumps([text]))
+    assert json.loads(keys.cut(json.dumps([text, {key: key}]))) == [left, {MARK: MARK}]
 
 
 def test_a_key_is_known_without_the_quotes_around_it() -> None:
@@ -182,11 +182,11 @@ def test_keys_are_found_by_the_names_of_variables_and_in_addresses() -> None:
         "HOME": "/home/value-of-home-7",
     }
     suite = json.dumps({"target": {"headers": {"X": "Bearer ${BOT}"}}, "graders": {"g": {"api_key_env": "JUDGE"}}})
-    told = json.dumps(environment)
-    left = keys_of_environment(suite, environment).cut(told)
+    text = json.dumps(environment)
+    left = keys_of_environment(suite, environment).cut(text)
     assert [value in left for value in ("value-of-keyboard-6", "value-of-home-7")] == [True, True]
     assert left.count(MARK) == 6
-    assert "value-of-the-bot-4" in keys_of_environment("", environment).cut(told)
+    assert "value-of-the-bot-4" in keys_of_environment("", environment).cut(text)
     assert keys_of_environment("", environment).cut("value of-store-3") == MARK
 
 
@@ -197,4 +197,4 @@ def test_a_failure_tells_no_key() -> None:
     crash = failure_of(RuntimeError("sk-abcdefgh12345678"), "target")
     assert "abcdefgh" not in crash.model_dump_json()
     plain = Failure(blame="judge", kind="x", message="broke")
-    assert plain.redacted() is plain
+    assert plain.redact() is plain

@@ -63,8 +63,8 @@ def test_a_score_that_contradicts_itself_is_refused(fields: dict[str, Any], comp
 
 
 def test_a_yes_stays_a_yes_and_a_number_becomes_a_float() -> None:
-    kept = [Score(value=1.0, raw=raw).raw for raw in (True, 1, 0.5, "1")]
-    assert [(type(one), one) for one in kept] == [(bool, True), (float, 1.0), (float, 0.5), (str, "1")]
+    raw_values = [Score(value=1.0, raw=raw).raw for raw in (True, 1, 0.5, "1")]
+    assert [(type(raw), raw) for raw in raw_values] == [(bool, True), (float, 1.0), (float, 0.5), (str, "1")]
 
 
 @given(VALUES, st.integers(1, 60))
@@ -96,8 +96,8 @@ def test_without_a_threshold_every_turn_has_to_be_perfect() -> None:
 
 
 def test_turns_that_are_skipped_do_not_count_and_where_all_are_so_is_the_whole() -> None:
-    counted = mean_of_turns([Score(turn=0, value=0.5), skipped("no truth", turn=1)])
-    assert (counted.value, counted.reason) == (0.5, "0/1 turns passed")
+    mean = mean_of_turns([Score(turn=0, value=0.5), skipped("no truth", turn=1)])
+    assert (mean.value, mean.reason) == (0.5, "0/1 turns passed")
     none = mean_of_turns([skipped("no truth", turn=0)])
     assert (none.state, none.value, none.passed) == ("skipped", None, None)
     assert none.turns is not None
@@ -111,15 +111,15 @@ def test_one_turn_in_error_is_an_error_of_the_whole_which_names_it() -> None:
 
 def test_all_evidence_is_that_of_the_findings_then_the_other_each_once() -> None:
     first, second = Evidence(text="a", turn=0, verified=True), Evidence(text="b")
-    found = Finding(kind="claim", what="It is.", verdict="supported", state="pass", evidence=(first,))
-    score = Score(value=1.0, findings=(found, found), other_evidence=(second, first))
+    finding = Finding(kind="claim", what="It is.", verdict="supported", state="pass", evidence=(first,))
+    score = Score(value=1.0, findings=(finding, finding), other_evidence=(second, first))
     assert score.evidence == (first, second)
 
 
 def test_a_score_is_the_same_after_a_round_through_json() -> None:
-    found = Finding(kind="claim", what="It is.", verdict="supported", state="pass", turn=1, data={"of": 2})
+    finding = Finding(kind="claim", what="It is.", verdict="supported", state="pass", turn=1, data={"of": 2})
     score = mean_of_turns(
-        [Score(turn=0, value=0.5, raw=3.0, passed=True, findings=(found,)), skipped("no truth", turn=1)],
+        [Score(turn=0, value=0.5, raw=3.0, passed=True, findings=(finding,)), skipped("no truth", turn=1)],
         0.5,
         extra={"own": [1]},
     )

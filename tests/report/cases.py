@@ -30,9 +30,9 @@ def grade(score: float, rationale: str | None = None, **more: Any) -> Score:
 
 def capitals() -> Score:
     """Return a per-turn grade as a grader makes it: two of three turns pass."""
-    said, truths = ["Paris", "It is Berlin.", "Madrid"], ["Paris", "Berlin", "Rome"]
+    texts, truths = ["Paris", "It is Berlin.", "Madrid"], ["Paris", "Berlin", "Rome"]
     turns = [
-        Score(turn=i, value=float(i < 2), reason=f"turn {i}", submission=said[i], ground_truth=truths[i])
+        Score(turn=i, value=float(i < 2), reason=f"turn {i}", submission=texts[i], ground_truth=truths[i])
         for i in range(3)
     ]
     return per_turn(turns)
@@ -45,12 +45,12 @@ def outcome(
     target: str = "bot",
     trial: int = 0,
     scenario: str | None = None,
-    said: Sequence[str] = ("Hello!",),
+    texts: Sequence[str] = ("Hello!",),
     failure: Failure | None = None,
     reward: Score | None = None,
 ) -> Outcome:
     """Return an outcome; its scenario is made from the sample's id unless one is given."""
-    turns = [_turn(i, text) for i, text in enumerate(said)]
+    turns = [_turn(i, text) for i, text in enumerate(texts)]
     attempt = Attempt(
         key=AttemptKey(sample, target, trial),
         scenario=scenario or f"scenario of {sample}",
@@ -58,10 +58,12 @@ def outcome(
         trajectory=Trajectory(turns=turns, session_id="session", failure=failure, seconds=1.5),
         started_at=1000.0,
     )
-    asked = {"exact": 1.0} if grades is None else grades
+    given_grades = {"exact": 1.0} if grades is None else grades
     return Outcome(
         attempt=attempt,
-        scores={name: one if isinstance(one, Score) else grade(one, "why") for name, one in asked.items()},
+        scores={
+            name: value if isinstance(value, Score) else grade(value, "why") for name, value in given_grades.items()
+        },
         reward=reward,
     )
 
@@ -90,15 +92,15 @@ async def keep(
     store.add_grading(grading)
     attempts = failed = 0
     async with store.writer(run.id, grading.id, grading.fingerprints) as writer:
-        for one in outcomes:
-            await writer.put(one)
-            attempts, failed = attempts + 1, failed + (one.attempt.failure is not None)
+        for outcome in outcomes:
+            await writer.put(outcome)
+            attempts, failed = attempts + 1, failed + (outcome.attempt.failure is not None)
     if not ended:
         return GradedRun(store, run, grading)
     summary = summarise(tally(store.scores(grading.id)), attempts=attempts, failed=failed, rules=Rules(gate=gate))
     run = run.model_copy(update={"status": "finished", "finished_at": 1010.0})
-    found = {"verdict": summary.verdict, "summary": summary.model_dump(mode="json"), "finished_at": 1010.0}
-    grading = grading.model_copy(update=found)
+    updates = {"verdict": summary.verdict, "summary": summary.model_dump(mode="json"), "finished_at": 1010.0}
+    grading = grading.model_copy(update=updates)
     store.update_run(run)
     store.update_grading(grading)
     return GradedRun(store, store.run(run.id), store.grading(run.id))

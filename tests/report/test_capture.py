@@ -22,11 +22,11 @@ from vivavoce.store.store import Store
 from .cases import keep, outcome
 
 
-def attempt(row: dict[str, Any], *said: str, test: bool = False) -> Attempt:
+def attempt(row: dict[str, Any], *texts: str, test: bool = False) -> Attempt:
     """Return the attempt at a row in which the user said "Hi" once for each answer, or what is named in the row."""
-    held = outcome("refund", said=said or ("Hello!",)).attempt
-    trajectory = held.trajectory.model_copy(update={"test": Test.model_construct() if test else None})
-    return held.model_copy(update={"sample": json.dumps({"id": "refund", **row}), "trajectory": trajectory})
+    first_attempt = outcome("refund", texts=texts or ("Hello!",)).attempt
+    trajectory = first_attempt.trajectory.model_copy(update={"test": Test.model_construct() if test else None})
+    return first_attempt.model_copy(update={"sample": json.dumps({"id": "refund", **row}), "trajectory": trajectory})
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_a_row_asks_again_what_the_row_of_the_conversation_asked(run: Run) -> No
 
 
 def test_of_a_tester_or_a_log_what_was_said_is_asked(run: Run) -> None:
-    led = {"goal": "g", "input": "first", "persona": "impatient", "facts": {"order": "7"}, "max_turns": 4}
-    captured = capture(run, attempt(led, "A", "B", test=True))
+    tester_row = {"goal": "g", "input": "first", "persona": "impatient", "facts": {"order": "7"}, "max_turns": 4}
+    captured = capture(run, attempt(tester_row, "A", "B", test=True))
     assert captured.row["input"] == ["Hi", "Hi"]
     assert {"persona", "facts", "max_turns"}.isdisjoint(captured.row)
     assert captured.left_out == ["persona (for a tester)", "facts (for a tester)", "max_turns (for a tester)"]
@@ -90,29 +90,33 @@ def test_keys_and_personal_data_are_cut_out_everywhere_and_counted(run: Run, mon
 
 
 def test_an_id_that_is_an_address_is_cut_too_and_a_region_finds_its_numbers(run: Run) -> None:
-    held = attempt({"input": "call 650-253-0000"})
-    named = held.model_copy(update={"key": held.key._replace(sample_id="ada@example.org")})
-    row = capture(run, named, "US").row
+    address_attempt = attempt({"input": "call 650-253-0000"})
+    renamed_attempt = address_attempt.model_copy(
+        update={"key": address_attempt.key._replace(sample_id="ada@example.org")}
+    )
+    row = capture(run, renamed_attempt, "US").row
     assert (row["id"], row["input"]) == ("[email 1]", "call [phone 1]")
     assert row["metadata"]["captured_from"] == "run-1/[email 1]#1 on bot"
     with pytest.raises(UsageError, match="unknown region 'XX'"):
-        capture(run, held, "XX")
+        capture(run, address_attempt, "XX")
 
 
 def test_a_message_of_several_parts_stays_one(run: Run) -> None:
-    held = attempt({"goal": "g"}, test=True)
+    goal_attempt = attempt({"goal": "g"}, test=True)
     image = {"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}
-    shown = HumanMessage.model_validate({"role": "user", "content": [image]})
-    [turn] = held.trajectory.turns
-    turns = [turn.model_copy(update={"messages": [shown, *turn.messages[1:]]})]
-    held = held.model_copy(update={"trajectory": held.trajectory.model_copy(update={"turns": turns})})
-    [said] = capture(run, held).row["input"]
-    assert said["content"][0]["image_url"]["url"] == "https://x.example/a.png"
+    message = HumanMessage.model_validate({"role": "user", "content": [image]})
+    [turn] = goal_attempt.trajectory.turns
+    turns = [turn.model_copy(update={"messages": [message, *turn.messages[1:]]})]
+    goal_attempt = goal_attempt.model_copy(
+        update={"trajectory": goal_attempt.trajectory.model_copy(update={"turns": turns})}
+    )
+    [captured] = capture(run, goal_attempt).row["input"]
+    assert captured["content"][0]["image_url"]["url"] == "https://x.example/a.png"
 
 
 def test_where_the_user_said_nothing_there_is_nothing_to_ask(run: Run) -> None:
-    held = attempt({"goal": "g"}, test=True)
-    silent = held.model_copy(update={"trajectory": held.trajectory.model_copy(update={"turns": []})})
+    goal_attempt = attempt({"goal": "g"}, test=True)
+    silent = goal_attempt.model_copy(update={"trajectory": goal_attempt.trajectory.model_copy(update={"turns": []})})
     with pytest.raises(UsageError, match="it has no user message"):
         capture(run, silent)
 
@@ -187,10 +191,10 @@ def test_a_file_that_is_broken_or_of_another_kind_stays_as_it_is(
 def test_many_at_once_lose_no_row(tmp_path: Path) -> None:
     place = tmp_path / "rows.jsonl"
     work = [threading.Thread(target=append_row, args=(place, row("a", f"run-{n}/a#1"))) for n in range(12)]
-    for one in work:
-        one.start()
-    for one in work:
-        one.join()
+    for task in work:
+        task.start()
+    for task in work:
+        task.join()
     ids = [json.loads(line)["id"] for line in place.read_text().splitlines()]
     assert sorted(ids) == sorted(["a", *(f"a-{n}" for n in range(2, 13))])
 

@@ -62,9 +62,9 @@ def summary_of(*scores: list[ScoreRow]) -> Summary:
     return summarise(tally(every), attempts=len(every), failed=0)
 
 
-def said(*scores: list[ScoreRow], stopped: str | None = None) -> list[tuple[str | None, str]]:
+def best_and_sentences(*scores: list[ScoreRow], stopped: str | None = None) -> list[tuple[str | None, str]]:
     summary = summary_of(*scores).model_copy(update={"stopped": stopped})
-    return list(zip((one.best for one in standings(summary)), sentences(summary), strict=True))
+    return list(zip((standing.best for standing in standings(summary)), sentences(summary), strict=True))
 
 
 LOW, HIGH = [1.0] * 24 + [0.0] * 16, [1.0] * 34 + [0.0] * 6
@@ -73,33 +73,39 @@ A, B, C = rows("a", LOW), rows("b", HIGH), rows("c", [1.0] * 33 + [0.0] * 7)
 
 
 def test_the_one_above_all_others_on_the_same_samples_is_best() -> None:
-    [(best, sentence)] = said(A, B)
-    found = difference_of([high - low for high, low in zip(HIGH, LOW, strict=True)])
-    assert found is not None
+    [(best, sentence)] = best_and_sentences(A, B)
+    difference = difference_of([high - low for high, low in zip(HIGH, LOW, strict=True)])
+    assert difference is not None
     assert best == "b"
     assert sentence == (
-        f"right: b is best: on the same samples it is 0.250 above a (95% interval {found.low:.3f} … {found.high:.3f})"
+        "right: b is best: on the same samples it is 0.250 above a "
+        f"(95% interval {difference.low:.3f} … {difference.high:.3f})"
     )
 
 
 def test_one_that_another_may_equal_is_not() -> None:
-    assert said(A, B, C) == [(None, "right: no best target: on the same samples c is not clearly below b")]
+    assert best_and_sentences(A, B, C) == [
+        (None, "right: no best target: on the same samples c is not clearly below b")
+    ]
 
 
 def test_of_several_the_intervals_hold_together() -> None:
     summary = summary_of(A, B, C)
-    assert [(one.target, one.other, one.level) for one in summary.differences] == [("b", "a", 0.975), ("b", "c", 0.975)]
-    assert [one.level for one in summary_of(A, B).differences] == [0.95]
+    assert [(difference.target, difference.other, difference.level) for difference in summary.differences] == [
+        ("b", "a", 0.975),
+        ("b", "c", 0.975),
+    ]
+    assert [difference.level for difference in summary_of(A, B).differences] == [0.95]
 
 
 def test_a_best_one_with_errors_says_so() -> None:
-    [(best, sentence)] = said(A, rows("d", [None] * 3 + HIGH[3:]))
+    [(best, sentence)] = best_and_sentences(A, rows("d", [None] * 3 + HIGH[3:]))
     assert best == "d"
     assert sentence.endswith("; 3 errors left out")
 
 
 def test_a_target_without_any_score_is_not_passed_over_in_silence() -> None:
-    [(best, sentence)] = said(A, B, rows("dead", [None] * 40))
+    [(best, sentence)] = best_and_sentences(A, B, rows("dead", [None] * 40))
     assert best == "b"
     assert sentence.endswith("; no score of dead")
 
@@ -114,9 +120,9 @@ def test_a_target_without_any_score_is_not_passed_over_in_silence() -> None:
     ],
 )
 def test_what_cannot_be_told_is_not_told(scores: list[list[ScoreRow]], sentence: str) -> None:
-    [(best, found)] = said(*scores)
+    [(best, sentence_found)] = best_and_sentences(*scores)
     assert best is None
-    assert found.startswith(sentence)
+    assert sentence_found.startswith(sentence)
 
 
 def test_a_summary_without_differences_names_no_best_target() -> None:
@@ -131,8 +137,8 @@ def test_graders_that_find_the_same_share_a_sentence() -> None:
 
 
 def test_a_single_target_and_a_run_that_was_stopped_have_no_best() -> None:
-    assert said(B) == []
-    assert said(A, B, stopped="interrupted after 3 conversations") == []
+    assert best_and_sentences(B) == []
+    assert best_and_sentences(A, B, stopped="interrupted after 3 conversations") == []
 
 
 def variance(**shares: float | None) -> VarianceSummary:
@@ -172,7 +178,7 @@ def test_each_agent_has_its_turns_calls_errors_and_failures(run: RunResult) -> N
     triage, refunds = run.summary.agents
     assert (triage.agent, triage.target, triage.conversations, triage.turns) == ("triage", "recorded", 4, 4)
     assert (triage.calls, triage.tool_errors, triage.handoffs, triage.failed_turns) == (6, 3, 6, 3)
-    assert [(one.grader, one.failures, one.turns, one.share) for one in triage.graders] == [
+    assert [(grader.grader, grader.failures, grader.turns, grader.share) for grader in triage.graders] == [
         ("handoffs", 3, 3, 0.75),
         ("own_tools", 3, 3, 0.75),
     ]
@@ -186,22 +192,22 @@ def test_each_agent_has_its_turns_calls_errors_and_failures(run: RunResult) -> N
 
 def test_every_report_says_the_same(run: RunResult) -> None:
     with Store.open(run.place, create=False) as store:
-        found = store.run(run.run.id)
-        graded = GradedRun(store, found, store.grading(found.id))
+        run_record = store.run(run.run.id)
+        graded = GradedRun(store, run_record, store.grading(run_record.id))
         summary, rows = graded.summary(), agent_rows(graded.summary())
         texts = [io.StringIO() for _ in range(3)]
-        report = run_report(summary, worst(store, graded.grading), found.id)
+        report = run_report(summary, worst(store, graded.grading), run_record.id)
         Console(file=texts[0], width=200).print(report)
         write_markdown(graded, texts[1])
         write_json(graded, texts[2])
-        page = head(found, graded.grading, summary)
-    terminal, markdown, written = (text.getvalue() for text in texts)
+        page = head(run_record, graded.grading, summary)
+    terminal, markdown, document = (text.getvalue() for text in texts)
     assert page["agents"] == rows
     for text in (terminal, markdown):
         assert who_failed(summary) in text
         assert agents_line(summary) in text
         assert all(cell in text for row in rows for cell in row)
-    assert json.loads(written)["summary"]["agents"] == [one.model_dump() for one in summary.agents]
+    assert json.loads(document)["summary"]["agents"] == [agent.model_dump() for agent in summary.agents]
 
 
 def test_a_run_of_one_agent_says_nothing_of_agents(tmp_path: Path) -> None:
@@ -219,7 +225,7 @@ def test_names_of_many_and_of_hostile_agents_are_cut_and_shown_plainly(tmp_path:
 
 
 def test_agents_of_several_targets_are_told_apart() -> None:
-    one = AgentSummary(
+    agent_summary = AgentSummary(
         agent="a",
         target="x",
         conversations=1,
@@ -230,7 +236,7 @@ def test_agents_of_several_targets_are_told_apart() -> None:
         failed_turns=1,
         share=0.5,
     )
-    agents = [one, one.model_copy(update={"target": "y", "failed_turns": 2})]
+    agents = [agent_summary, agent_summary.model_copy(update={"target": "y", "failed_turns": 2})]
     summary = Summary(attempts=2, failed_attempts=0, graders=[], agents=agents)
     assert [row[0] for row in agent_rows(summary)] == ["a of y", "a of x"]
     assert who_failed(summary) == "2 of 3 failed turns are of a of y"
@@ -240,7 +246,7 @@ def lines(*targets: RecordingSummary) -> list[str]:
     return recorded_lines(Summary(attempts=1, failed_attempts=0, graders=[], recording=list(targets)))
 
 
-def counted(**more: Any) -> RecordingSummary:
+def build_recording(**more: Any) -> RecordingSummary:
     numbers = {"conversations": 50, "same": 41, "unrecorded": 0, "errors": 0, "turns": 200}
     return RecordingSummary.model_validate({"target": "bot", **numbers, **more})
 
@@ -250,15 +256,15 @@ def test_a_run_without_a_recording_says_nothing() -> None:
 
 
 def test_conversations_are_counted_by_what_became_of_them() -> None:
-    assert lines(counted(unrecorded=2, errors=1)) == [
+    assert lines(build_recording(unrecorded=2, errors=1)) == [
         "as recorded: 41 of 50 conversations; 2 not in the recording; 1 ended with an error before a difference"
     ]
 
 
 def test_differences_are_told_with_the_earliest_one() -> None:
     six = DifferentConversations(kind="reply", conversations=6, sample="a", trial=1, turn=0, what="the reply is “x”")
-    one = DifferentConversations(kind="call", conversations=1, sample="b", trial=0, turn=2, what="line\nbreak")
-    assert lines(counted(different=[six, one]))[1:] == [
+    difference = DifferentConversations(kind="call", conversations=1, sample="b", trial=0, turn=2, what="line\nbreak")
+    assert lines(build_recording(different=[six, difference]))[1:] == [
         "same calls, different reply: 6 (the earliest: a#2, turn 1: the reply is “x”)",
         "different tool calls: 1 (b, turn 3: line break)",
     ]
@@ -266,7 +272,7 @@ def test_differences_are_told_with_the_earliest_one() -> None:
 
 def test_calls_are_told_by_who_answered_them() -> None:
     calls = CallsCovered(answered=1200, live=1, missed=2, unused=7, examples=["a()", "b()"])
-    assert lines(counted(calls=calls, ended=["a, turn 2"]))[1] == (
+    assert lines(build_recording(calls=calls, ended=["a, turn 2"]))[1] == (
         "calls of tools: 1,200 answered from the recording, 1 answered live, 2 not in it (a, turn 2; …), "
         "7 recorded but not made: a(), b() and 5 more"
     )
@@ -276,7 +282,7 @@ def test_grades_are_told_side_by_side() -> None:
     about: dict[str, Any] = {"grader": "says", "of": "turn", "recorded": 0.9, "new": 0.8}
     equal = PairedGrades.model_validate({**about, "n": 1, "better": 0, "worse": 0, "p_value": 1.0})
     other = PairedGrades.model_validate({**about, "n": 9, "better": 1, "worse": 2, "p_value": 0.625, "left_out": 1})
-    assert lines(counted(pairs=[equal, other]))[1:] == [
+    assert lines(build_recording(pairs=[equal, other]))[1:] == [
         "says, 1 comparable turn: 0 better, 0 worse, 1 the same; mean recorded 0.900, now 0.800",
         "says, 9 comparable turns, 1 without both scores: 1 better, 2 worse, 6 the same; "
         "mean recorded 0.900, now 0.800, sign test p 0.62",
@@ -284,5 +290,5 @@ def test_grades_are_told_side_by_side() -> None:
 
 
 def test_of_several_targets_each_is_named() -> None:
-    found = lines(counted(), counted(target="other", same=50))
-    assert found == ["bot: as recorded: 41 of 50 conversations", "other: as recorded: 50 of 50 conversations"]
+    output_lines = lines(build_recording(), build_recording(target="other", same=50))
+    assert output_lines == ["bot: as recorded: 41 of 50 conversations", "other: as recorded: 50 of 50 conversations"]

@@ -59,7 +59,7 @@ async def test_what_is_not_text_does_not_go_to_a_stream_of_text(store: Store, fo
 
 
 @pytest.mark.parametrize(
-    ("named", "file", "format_"),
+    ("format_name", "file", "format_"),
     [
         (None, None, "json"),
         ("csv", None, "csv"),
@@ -75,9 +75,9 @@ async def test_what_is_not_text_does_not_go_to_a_stream_of_text(store: Store, fo
     ],
 )
 def test_the_format_is_the_one_named_or_that_of_the_files_ending(
-    named: str | None, file: str | None, format_: str
+    format_name: str | None, file: str | None, format_: str
 ) -> None:
-    assert format_of(named, None if file is None else Path(file)) == format_
+    assert format_of(format_name, None if file is None else Path(file)) == format_
 
 
 @pytest.mark.parametrize("file", ["x", "x.txt", "csv"])
@@ -154,14 +154,14 @@ def test_names_that_would_be_the_same_each_get_a_mark_that_does_not_depend_on_th
 
 
 def test_a_name_that_is_taken_gets_a_mark() -> None:
-    assert file_names(["suite.json"], taken=["suite.json"])["suite.json"].startswith("suite.json~")
+    assert file_names(["suite.json"], used_names=["suite.json"])["suite.json"].startswith("suite.json~")
 
 
 @given(
     st.lists(st.text(st.characters(exclude_categories=[])) | st.sampled_from(["a/b", "a-b", "A-B", "a:b"]), unique=True)
 )
 def test_no_two_targets_share_a_file_and_none_leaves_the_folder(targets: list[str]) -> None:
-    names = file_names(targets, taken=["suite.json"])
+    names = file_names(targets, used_names=["suite.json"])
     assert list(names) == targets
     assert len({name.casefold() for name in [*names.values(), "suite.json"]}) == len(targets) + 1
     for name in names.values():

@@ -21,16 +21,16 @@ def commands(graded: GradedRun) -> list[tuple[str, str, str]]:
     """Return the commands; every line must be one."""
     out = io.StringIO()
     write_github(graded, out)
-    found = [COMMAND.fullmatch(line) for line in out.getvalue().splitlines()]
-    assert all(found)
-    return [(one[1], one[2], one[3]) for one in found if one]
+    matches = [COMMAND.fullmatch(line) for line in out.getvalue().splitlines()]
+    assert all(matches)
+    return [(match[1], match[2], match[3]) for match in matches if match]
 
 
 async def test_the_verdict_comes_first_then_each_of_the_worst_samples(store: Store) -> None:
     low, broken = outcome("b", {"exact": grade(0.2, "rude")}), outcome("c", {"exact": failed(TIMEOUT)})
     verdict, *others = commands(await keep(store, [outcome("a", {"exact": 0.5}), low, broken], gate=GATE))
     assert verdict[:2] == ("error", "support%3A fail")
-    assert [one[:2] for one in others] == [
+    assert [command[:2] for command in others] == [
         ("warning", "support%3A c%3A error"),
         ("error", "support%3A b%3A 0.20"),
         ("error", "support%3A a%3A 0.50"),
@@ -47,7 +47,7 @@ async def test_the_verdict_comes_first_then_each_of_the_worst_samples(store: Sto
 )
 async def test_what_strangers_wrote_is_no_command(store: Store, text: str) -> None:
     graded = await keep(store, [outcome(text, {"exact": grade(0.0, text)})], gate=GATE)
-    found = commands(graded)
-    assert len(found) == 2
-    assert "%0A::" not in "".join(part.replace("%250A", "") for one in found for part in one)
-    assert "\x1b" not in "".join(part for one in found for part in one)
+    rows = commands(graded)
+    assert len(rows) == 2
+    assert "%0A::" not in "".join(part.replace("%250A", "") for row in rows for part in row)
+    assert "\x1b" not in "".join(part for row in rows for part in row)

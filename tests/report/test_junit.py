@@ -97,7 +97,7 @@ async def test_the_message_of_a_failure_is_its_reason_or_else_the_score(store: S
     gate = SimpleGate("exact", Threshold("avg_score", "gte", 0.9))
     outcomes = [outcome("a", {"exact": grade(0.25, "turn 2:\nwrong city")}), outcome("b", {"exact": grade(0.25, "")})]
     root = report(await keep(store, outcomes, gate=gate))
-    assert [one.attrib["message"] for one in root.iter("failure")] == [
+    assert [failure.attrib["message"] for failure in root.iter("failure")] == [
         "turn 2: wrong city",
         "scored 0.25, which does not pass",
         "fail · exact: mean must be ≥ 0.9; it is 0.25",

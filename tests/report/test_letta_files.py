@@ -36,10 +36,14 @@ def files(folder: Path) -> list[str]:
 async def test_per_turn_grades_are_in_the_metadata_and_beside_it(store: Store, tmp_path: Path) -> None:
     await write(store, [outcome("capitals", {"correctness": capitals()})], tmp_path / "out")
     (row,) = rows(tmp_path / "out" / "bot.jsonl")
-    found = row["grades"]["correctness"]
-    assert (round(found["score"], 4), found["state"], found["rationale"]) == (0.6667, "scored", "2/3 turns passed")
-    assert (found["metadata"]["turns_passed"], found["metadata"]["turns_total"]) == (2, 3)
-    for turns in (found["metadata"]["per_turn_grades"], found["per_turn_grades"]):
+    turn_grades = row["grades"]["correctness"]
+    assert (round(turn_grades["score"], 4), turn_grades["state"], turn_grades["rationale"]) == (
+        0.6667,
+        "scored",
+        "2/3 turns passed",
+    )
+    assert (turn_grades["metadata"]["turns_passed"], turn_grades["metadata"]["turns_total"]) == (2, 3)
+    for turns in (turn_grades["metadata"]["per_turn_grades"], turn_grades["per_turn_grades"]):
         assert [turn["turn"] for turn in turns] == [0, 1, 2]
         assert [turn["score"] for turn in turns] == [1.0, 1.0, 0.0]
         assert [turn["ground_truth"] for turn in turns] == ["Paris", "Berlin", "Rome"]
@@ -48,12 +52,14 @@ async def test_per_turn_grades_are_in_the_metadata_and_beside_it(store: Store, t
 
 
 async def test_a_row_holds_the_conversation_turn_by_turn_and_what_it_took(store: Store, tmp_path: Path) -> None:
-    one = outcome(said=["Paris", "Berlin"], grades={"exact": grade(1, submission="Berlin")}, reward=Score(value=0.5))
-    await write(store, [one], tmp_path / "out")
+    first_outcome = outcome(
+        texts=["Paris", "Berlin"], grades={"exact": grade(1, submission="Berlin")}, reward=Score(value=0.5)
+    )
+    await write(store, [first_outcome], tmp_path / "out")
     (row,) = rows(tmp_path / "out" / "bot.jsonl")
     assert (row["sample_id"], row["model_handle"], row["agent_id"]) == ("one", "bot", "session")
-    said = [(message["message_type"], message["content"]) for message in row["trajectory"][1]]
-    assert said == [("user_message", "Hi"), ("assistant_message", "Berlin")]
+    messages = [(message["message_type"], message["content"]) for message in row["trajectory"][1]]
+    assert messages == [("user_message", "Hi"), ("assistant_message", "Berlin")]
     assert (row["submissions"], row["reward"]) == ({"exact": "Berlin"}, {"score": 0.5, "metadata": {}})
     assert row["usage"] == {
         "prompt_tokens": 6,
@@ -66,15 +72,15 @@ async def test_a_row_holds_the_conversation_turn_by_turn_and_what_it_took(store:
 
 
 def test_what_stands_before_the_first_user_message_belongs_to_the_first_turn() -> None:
-    one = outcome(said=["Paris"])
-    talk = one.attempt.trajectory.model_copy(update={"opening": [SystemMessage(content="Be kind.")]})
-    opened = one.model_copy(update={"attempt": one.attempt.model_copy(update={"trajectory": talk})})
+    only_outcome = outcome(texts=["Paris"])
+    talk = only_outcome.attempt.trajectory.model_copy(update={"opening": [SystemMessage(content="Be kind.")]})
+    opened = only_outcome.model_copy(update={"attempt": only_outcome.attempt.model_copy(update={"trajectory": talk})})
     kinds = [[message["message_type"] for message in turn] for turn in sample_result(opened)["trajectory"]]
     assert kinds == [["system_message", "user_message", "assistant_message"]]
 
 
 @pytest.mark.parametrize(
-    ("one", "error"),
+    ("failed_outcome", "error"),
     [
         (
             outcome(grades={"exact": failed(TIMEOUT)}, failure=TIMEOUT),
@@ -94,8 +100,8 @@ def test_what_stands_before_the_first_user_message_belongs_to_the_first_turn() -
         ),
     ],
 )
-def test_an_error_says_in_which_part_it_happened(one: Outcome, error: dict[str, str]) -> None:
-    assert sample_result(one)["error"] == error
+def test_an_error_says_in_which_part_it_happened(failed_outcome: Outcome, error: dict[str, str]) -> None:
+    assert sample_result(failed_outcome)["error"] == error
 
 
 def test_an_error_and_a_skip_are_not_a_score_of_zero() -> None:
@@ -140,8 +146,8 @@ async def test_targets_never_share_a_file_nor_leave_the_folder(store: Store, tmp
     outcomes = [outcome("s", target=target, trial=trial) for target in targets for trial in range(trials)]
     await write(store, outcomes, tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["out", "store"]
-    written = [row["model_handle"] for file in (tmp_path / "out").rglob("*.jsonl") for row in rows(file)]
-    assert sorted(written) == sorted(targets * trials)
+    handles = [row["model_handle"] for file in (tmp_path / "out").rglob("*.jsonl") for row in rows(file)]
+    assert sorted(handles) == sorted(targets * trials)
     assert json.loads((tmp_path / "out" / "suite.json").read_text())["suite"] == "support"
 
 
@@ -171,23 +177,23 @@ async def test_a_place_that_cannot_be_written_is_one_line_for_the_user(store: St
 
 def summary(outcomes: Iterable[Outcome], *, with_runs: bool = False) -> dict[str, Any]:
     model = Model("bot", 0)
-    for one in outcomes:
-        model.add(one)
+    for each in outcomes:
+        model.add(each)
     return model.summary(with_runs=with_runs)
 
 
 def test_errors_and_skips_are_counted_and_are_in_no_mean() -> None:
-    found = summary(
+    figures = summary(
         [
             outcome("a", {"exact": 1.0, "judge": 0.5}, reward=Score(value=0.75)),
             outcome("b", {"exact": 0.0, "judge": skipped("no judge")}, reward=Score(value=0.25)),
             outcome("c", {"exact": failed(TIMEOUT)}, failure=TIMEOUT, reward=Score(state="error", failure=TIMEOUT)),
         ]
     )
-    assert (found["model"], found["n_total"], found["n_attempted"], found["reward"]) == ("bot", 3, 2, 0.5)
-    assert found["per_metric"] == {"exact": 0.5, "judge": 0.5}
-    assert found["per_metric_states"] == {"exact": {"scored": 2, "error": 1}, "judge": {"scored": 1, "skipped": 1}}
-    assert found["errors"] == {
+    assert (figures["model"], figures["n_total"], figures["n_attempted"], figures["reward"]) == ("bot", 3, 2, 0.5)
+    assert figures["per_metric"] == {"exact": 0.5, "judge": 0.5}
+    assert figures["per_metric_states"] == {"exact": {"scored": 2, "error": 1}, "judge": {"scored": 1, "skipped": 1}}
+    assert figures["errors"] == {
         "total_errors": 1,
         "by_category": {"target": 1},
         "by_exception_type": {"timeout": 1},
@@ -195,10 +201,10 @@ def test_errors_and_skips_are_counted_and_are_in_no_mean() -> None:
 
 
 def test_usage_is_added_up_and_times_are_told_by_mean_and_percentiles() -> None:
-    found = summary([outcome("a", said=["x", "y"]), outcome("b")])
-    assert (found["usage"]["prompt_tokens"], found["usage"]["completion_tokens"]) == (9, 6)
-    assert "cost" not in found["usage"]
-    assert found["timing"] == {"mean_total": 1.5, "mean_target": 1.5, "p50_total": 1.5, "p95_total": 1.5}
+    figures = summary([outcome("a", texts=["x", "y"]), outcome("b")])
+    assert (figures["usage"]["prompt_tokens"], figures["usage"]["completion_tokens"]) == (9, 6)
+    assert "cost" not in figures["usage"]
+    assert figures["timing"] == {"mean_total": 1.5, "mean_target": 1.5, "p50_total": 1.5, "p95_total": 1.5}
 
 
 def test_the_deviations_are_those_of_the_means_of_the_trials() -> None:
@@ -207,9 +213,9 @@ def test_the_deviations_are_those_of_the_means_of_the_trials() -> None:
         for trial, scores in enumerate([(0.0, 1.0), (1.0, 1.0)])
         for name, score in zip("ab", scores, strict=True)
     ]
-    found = summary(outcomes, with_runs=True)
-    assert found["reward_std"] == found["per_metric_std"]["exact"] == pytest.approx(0.5**0.5 / 2)
-    assert [(run["run"], run["reward"], run["n_total"]) for run in found["runs"]] == [(1, 0.5, 2), (2, 1.0, 2)]
+    figures = summary(outcomes, with_runs=True)
+    assert figures["reward_std"] == figures["per_metric_std"]["exact"] == pytest.approx(0.5**0.5 / 2)
+    assert [(run["run"], run["reward"], run["n_total"]) for run in figures["runs"]] == [(1, 0.5, 2), (2, 1.0, 2)]
 
 
 def test_one_trial_has_no_deviation_and_no_conversation_no_means() -> None:
@@ -220,8 +226,8 @@ def test_one_trial_has_no_deviation_and_no_conversation_no_means() -> None:
 
 def test_a_grader_without_any_score_has_no_mean_in_no_trial() -> None:
     outcomes = [outcome("a", {"exact": 1.0, "judge": skipped("no judge")}, trial=trial) for trial in (0, 1)]
-    found = summary(outcomes, with_runs=True)
-    assert found["per_metric"] == {"exact": 1.0}
-    assert found["per_metric_states"]["judge"] == {"skipped": 2}
-    assert [run["per_metric"] for run in found["runs"]] == [{"exact": 1.0}, {"exact": 1.0}]
-    assert found["per_metric_std"] == {"exact": 0.0}
+    figures = summary(outcomes, with_runs=True)
+    assert figures["per_metric"] == {"exact": 1.0}
+    assert figures["per_metric_states"]["judge"] == {"skipped": 2}
+    assert [run["per_metric"] for run in figures["runs"]] == [{"exact": 1.0}, {"exact": 1.0}]
+    assert figures["per_metric_std"] == {"exact": 0.0}

@@ -39,19 +39,19 @@ def markdown(graded: GradedRun) -> str:
 
 
 def tokens(text: str) -> list[Any]:
-    found = READER.parse(text)
-    return [*found, *(child for token in found for child in token.children or ())]
+    parsed = READER.parse(text)
+    return [*parsed, *(child for token in parsed for child in token.children or ())]
 
 
 def cells(text: str) -> list[list[str]]:
     """Return the rows of all tables, as a reader sees them."""
     rows: list[list[str]] = []
-    found = READER.parse(text)
-    for i, token in enumerate(found):
+    parsed = READER.parse(text)
+    for i, token in enumerate(parsed):
         if token.type == "tr_open":
             rows.append([])
         elif token.type in ("td_open", "th_open"):
-            rows[-1].append("".join(child.content for child in found[i + 1].children or ()))
+            rows[-1].append("".join(child.content for child in parsed[i + 1].children or ()))
     return rows
 
 
@@ -79,7 +79,7 @@ async def test_a_failure_of_the_target_is_called_an_error_as_everywhere(store: S
 async def test_what_is_appended_stays_apart(store: Store) -> None:
     for outcomes, name in (([outcome("a", {"exact": 0.5})], "run-1"), ([outcome("a")], "run-2")):
         once = markdown(await keep(store, outcomes, name))
-        assert [one.type for one in READER.parse(once * 2)] == [one.type for one in READER.parse(once)] * 2
+        assert [token.type for token in READER.parse(once * 2)] == [token.type for token in READER.parse(once)] * 2
 
 
 async def test_where_all_is_well_nothing_is_folded(store: Store) -> None:
@@ -131,9 +131,9 @@ async def test_the_verdict_is_told_in_words(store: Store, gate: SimpleGate | Non
 async def test_nothing_that_a_model_wrote_is_markup_or_leaves_its_cell(store: Store, text: str) -> None:
     plain = markdown(await keep(store, [outcome("a", {"exact": grade(0.0, "plain")})]))
     graded = await keep(store, [outcome(text, {text: grade(0.0, text)}, target=text)], "run-2")
-    written = markdown(graded)
-    assert [token.type for token in tokens(written)] == [token.type for token in tokens(plain)]
-    assert [len(row) for row in cells(written)] == [len(row) for row in cells(plain)]
+    hostile = markdown(graded)
+    assert [token.type for token in tokens(hostile)] == [token.type for token in tokens(plain)]
+    assert [len(row) for row in cells(hostile)] == [len(row) for row in cells(plain)]
 
 
 @given(st.text())

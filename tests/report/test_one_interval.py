@@ -43,7 +43,7 @@ SAMPLES = 8
 
 
 @pytest.fixture
-def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GradedRun]:
+def graded_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GradedRun]:
     monkeypatch.chdir(tmp_path)
     Path("bot.py").write_text(BOT)
     Path("suite.yaml").write_text(SUITE)
@@ -55,8 +55,8 @@ def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GradedRu
         yield GradedRun(store, run, store.grading(run.id))
 
 
-def test_every_reader_has_the_same_interval(graded: GradedRun, viva: Viva) -> None:
-    store, grading = graded.store, graded.grading
+def test_every_reader_has_the_same_interval(graded_run: GradedRun, viva: Viva) -> None:
+    store, grading = graded_run.store, graded_run.grading
     (scores,) = tally(store.scores(grading.id)).values()
     expected = mean_interval(scores.values, scores.samples)
     assert expected is not None
@@ -64,7 +64,7 @@ def test_every_reader_has_the_same_interval(graded: GradedRun, viva: Viva) -> No
     ends = (expected.low, expected.high)
     assert None not in ends
 
-    summary = graded.summary()
+    summary = graded_run.summary()
     own = summary.grader("right")
     assert (own.low, own.high) == (own.pass_low, own.pass_high) == ends
     (tag,) = summary.tags
@@ -83,7 +83,7 @@ def test_every_reader_has_the_same_interval(graded: GradedRun, viva: Viva) -> No
 
     (point,) = trend(store, "talks").points
     assert (point.low, point.high) == ends
-    matrix = matrix_of(graded, 5)
+    matrix = matrix_of(graded_run, 5)
     assert (matrix.feet["right"].summary.low, matrix.feet["right"].summary.high) == ends
     text = f"{expected.low:.2f} … {expected.high:.2f}"
     assert dict(figures(matrix, ["right"]))["95%"] == [text]
@@ -92,16 +92,16 @@ def test_every_reader_has_the_same_interval(graded: GradedRun, viva: Viva) -> No
     assert (entry.headline.low, entry.headline.high) == ends
 
     out = StringIO()
-    export(store, graded.run, grading, "json", out)
+    export(store, graded_run.run, grading, "json", out)
     (exported,) = json.loads(out.getvalue())["summary"]["graders"]
     assert (exported["low"], exported["high"]) == ends
     for form in ("markdown", "html"):
         out = StringIO()
-        export(store, graded.run, grading, form, out)
+        export(store, graded_run.run, grading, form, out)
         assert f"{expected.low:.3f}" in out.getvalue() or f"{expected.low:.2f}" in out.getvalue(), form
 
     printed = viva("show", "latest").stdout
     assert f"{expected.low:.3f} … {expected.high:.3f}" in printed
     with serving(store) as url:
-        found = json.loads(get(f"{url}/api/v1/runs/{graded.run.id}").text)
-        assert ends in [(one["low"], one["high"]) for one in found["summary"]["graders"]]
+        document = json.loads(get(f"{url}/api/v1/runs/{graded_run.run.id}").text)
+        assert ends in [(grader["low"], grader["high"]) for grader in document["summary"]["graders"]]

@@ -52,7 +52,7 @@ async def test_a_row_says_what_its_score_is_about(store: Store) -> None:
 
 
 async def test_a_turn_has_the_seconds_of_that_turn_and_none_when_it_was_not_held(store: Store) -> None:
-    graded = await keep(store, [outcome(grades={"correctness": capitals()}, said=["a", "b"])])
+    graded = await keep(store, [outcome(grades={"correctness": capitals()}, texts=["a", "b"])])
     rows = list(flat_rows(store, graded.run, graded.grading))
     assert [row.seconds for row in rows] == [1.5, 0.5, 0.5, None]
 
@@ -112,9 +112,9 @@ parquet: Any = pytest.importorskip("pyarrow.parquet", reason="needs the extra [f
 async def test_the_table_holds_the_flat_rows_with_their_types(store: Store, tmp_path: Path) -> None:
     graded = await keep(store, [outcome(grades={"correctness": capitals(), "exact": grade(1, "=1+1\n'x")})])
     write_parquet_file(graded, tmp_path / "scores.parquet")
-    found = parquet.read_table(tmp_path / "scores.parquet")
-    assert [FlatRow(**row) for row in found.to_pylist()] == list(flat_rows(store, graded.run, graded.grading))
-    types = {field.name: str(field.type) for field in found.schema}
+    table = parquet.read_table(tmp_path / "scores.parquet")
+    assert [FlatRow(**row) for row in table.to_pylist()] == list(flat_rows(store, graded.run, graded.grading))
+    types = {field.name: str(field.type) for field in table.schema}
     assert (types["score"], types["turn"], types["trial"], types["rationale"]) == ("double", "int32", "int32", "string")
     assert types["passed"] == "bool"
 
@@ -130,15 +130,15 @@ async def test_rows_are_written_some_at_a_time(store: Store, tmp_path: Path) -> 
     count = ROWS_AT_ONCE // 64 + 1
     graded = await keep(store, [outcome(str(i), grades) for i in range(count)])
     write_parquet_file(graded, tmp_path / "scores.parquet")
-    written = parquet.ParquetFile(tmp_path / "scores.parquet").metadata
-    assert (written.num_rows, written.num_row_groups) == (64 * count, 2)
+    metadata = parquet.ParquetFile(tmp_path / "scores.parquet").metadata
+    assert (metadata.num_rows, metadata.num_row_groups) == (64 * count, 2)
 
 
 pandas: Any = pytest.importorskip("pandas", reason="needs the extra [frames]")
 pyarrow: Any = pytest.importorskip("pyarrow", reason="needs the extra [frames]")
 
 
-async def kept(store: Store) -> GradedRun:
+async def keep_two_runs(store: Store) -> GradedRun:
     calling = outcome("b", {"exact": grade(0, "no")}, trial=1)
     call = AIMessage(content=None, tool_calls=[ToolCall(name="look_up", args={"order": 7})])
     turn = calling.attempt.trajectory.turns[0]
@@ -146,8 +146,8 @@ async def kept(store: Store) -> GradedRun:
         update={"turns": [Turn(index=0, messages=[turn.messages[0], call, *turn.messages[1:]])]}
     )
     calling = calling.model_copy(update={"attempt": calling.attempt.model_copy(update={"trajectory": talk})})
-    broken = outcome("c", {}, said=(), failure=TIMEOUT)
-    first = outcome("a", {"correct": capitals(), "exact": 1.0}, said=["Paris", "It is Berlin.", "\ud800"])
+    broken = outcome("c", {}, texts=(), failure=TIMEOUT)
+    first = outcome("a", {"correct": capitals(), "exact": 1.0}, texts=["Paris", "It is Berlin.", "\ud800"])
     return await keep(store, [first, calling, broken])
 
 
@@ -156,7 +156,7 @@ def result_of(graded: GradedRun) -> RunResult:
 
 
 async def test_samples_have_what_was_said_last_and_a_score_for_each_grader(store: Store) -> None:
-    frame: Any = (await kept(store)).to_pandas()
+    frame: Any = (await keep_two_runs(store)).to_pandas()
     assert list(frame["sample_id"]) == ["a", "b", "c"]
     assert list(frame["trial"]) == [1, 2, 1]
     assert list(frame["turns"]) == [3, 1, 0]
@@ -169,22 +169,22 @@ async def test_samples_have_what_was_said_last_and_a_score_for_each_grader(store
 
 
 async def test_a_result_has_the_same_tables_as_its_run_in_the_store(store: Store) -> None:
-    graded = await kept(store)
+    graded = await keep_two_runs(store)
     for name in GradedRun.TABLES:
         assert result_of(graded).to_arrow(name).equals(graded.to_arrow(name)), name
 
 
 async def test_scores_are_the_flat_rows(store: Store) -> None:
-    graded = await kept(store)
-    found = graded.to_arrow("scores")
-    written = [row._asdict() for row in flat_rows(store, graded.run, graded.grading)]
-    assert found.to_pylist() == written
-    assert found.column_names == list(FlatRow._fields)
-    assert str(found.schema.field("turn").type) == "int32"
+    graded = await keep_two_runs(store)
+    arrow_table = graded.to_arrow("scores")
+    rows = [row._asdict() for row in flat_rows(store, graded.run, graded.grading)]
+    assert arrow_table.to_pylist() == rows
+    assert arrow_table.column_names == list(FlatRow._fields)
+    assert str(arrow_table.schema.field("turn").type) == "int32"
 
 
 async def test_turns_have_their_calls_and_their_own_scores(store: Store) -> None:
-    frame: Any = (await kept(store)).to_pandas("turns")
+    frame: Any = (await keep_two_runs(store)).to_pandas("turns")
     assert list(zip(frame["sample_id"], frame["turn"], strict=True)) == [("a", 1), ("a", 2), ("a", 3), ("b", 1)]
     assert frame["score.correct"].to_list() == [1.0, 1.0, 0.0, pandas.NA]
     assert frame["passed.correct"].to_list() == [True, True, False, pandas.NA]
@@ -193,7 +193,7 @@ async def test_turns_have_their_calls_and_their_own_scores(store: Store) -> None
 
 
 async def test_labels_count_from_1_as_every_table_does(store: Store) -> None:
-    graded = await kept(store)
+    graded = await keep_two_runs(store)
     label = Label(sample_id="b", target="bot", trial=1, turn=0, author="ada", verdict="fail", note="no", created_at=5.0)
     store.labels.set(graded.run.id, label)
     [row] = graded.to_arrow("labels").to_pylist()
@@ -209,7 +209,7 @@ async def test_a_run_without_any_conversation_has_empty_typed_tables(store: Stor
 
 async def test_polars_has_the_cells_and_types_of_arrow(store: Store) -> None:
     polars: Any = pytest.importorskip("polars", reason="needs the extra [polars]")
-    graded = await kept(store)
+    graded = await keep_two_runs(store)
     for name in GradedRun.TABLES:
         assert graded.to_polars(name).to_dicts() == graded.to_arrow(name).to_pylist(), name
     assert graded.to_polars("turns").schema["score.correct"] == polars.Float64
@@ -220,10 +220,10 @@ async def test_polars_has_the_cells_and_types_of_arrow(store: Store) -> None:
 async def test_a_comparison_has_its_graders_and_what_changed(store: Store) -> None:
     before = await keep(store, [outcome("a", {"exact": 1.0}), outcome("b", {"exact": 0.0})], "before")
     after = await keep(store, [outcome("a", {"exact": 0.0}), outcome("b", {"exact": 0.0})], "after")
-    found = compare(store, before.grading, after.grading)
-    [grader] = found.to_arrow().to_pylist()
+    comparison = compare(store, before.grading, after.grading)
+    [grader] = comparison.to_arrow().to_pylist()
     assert (grader["grader"], grader["n"], grader["mean_a"], grader["mean_b"]) == ("exact", 2, 0.5, 0.0)
-    [change] = found.to_arrow("changes").to_pylist()
+    [change] = comparison.to_arrow("changes").to_pylist()
     assert (change["change"], change["sample_a"], change["score_a"], change["score_b"]) == ("worsened", "a", 1.0, 0.0)
 
 

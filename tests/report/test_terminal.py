@@ -18,38 +18,38 @@ LOST = Worst(AttemptKey("lost", "bot", 0), None, "target: no answer", "7 samples
 
 
 def summary(verdict: Verdict | None = "pass", reasons: tuple[str, ...] = ("exact: fine",), n: int = 20) -> Summary:
-    told = [Reason(verdict=verdict or "inconclusive", code="sentence", text=one) for one in reasons]
-    return Summary(attempts=n, failed_attempts=0, graders=[EXACT], verdict=verdict, reasons=told)
+    reasons_list = [Reason(verdict=verdict or "inconclusive", code="sentence", text=reason) for reason in reasons]
+    return Summary(attempts=n, failed_attempts=0, graders=[EXACT], verdict=verdict, reasons=reasons_list)
 
 
-def shown(found: Summary, worst: WorstSamples = NOTHING, width: int = 120, **more: Any) -> list[str]:
+def render_lines(summary: Summary, worst: WorstSamples = NOTHING, width: int = 120, **more: Any) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=width).print(run_report(found, worst, "support-1867a4", **more))
+    Console(file=out, width=width).print(run_report(summary, worst, "support-1867a4", **more))
     return out.getvalue().splitlines()
 
 
 def test_it_ends_with_the_command_that_shows_the_worst_sample() -> None:
-    assert shown(summary(), WorstSamples([LOW], 0))[-1] == "show the worst: viva show support-1867a4 'too low#2'"
+    assert render_lines(summary(), WorstSamples([LOW], 0))[-1] == "show the worst: viva show support-1867a4 'too low#2'"
 
 
 def test_where_nothing_is_wrong_no_failure_is_hinted_at() -> None:
-    lines = shown(summary())
+    lines = render_lines(summary())
     assert lines[-1] == "show a conversation: viva show support-1867a4 SAMPLE"
     assert "worst" not in "".join(lines)
 
 
 def test_the_command_finds_the_same_scores() -> None:
-    lines = shown(summary(), WorstSamples([LOST], 0), options=["--store", "my exam.db"])
+    lines = render_lines(summary(), WorstSamples([LOST], 0), options=["--store", "my exam.db"])
     assert lines[-1] == "show the worst: viva show --store 'my exam.db' support-1867a4 lost"
 
 
 def test_a_sample_that_looks_like_an_option_is_none_in_the_command() -> None:
     odd = Worst(AttemptKey("-x", "bot", 0), 0.0, "why")
-    assert shown(summary(), WorstSamples([odd], 0))[-1].endswith("viva show support-1867a4 -- -x")
+    assert render_lines(summary(), WorstSamples([odd], 0))[-1].endswith("viva show support-1867a4 -- -x")
 
 
 def test_a_failed_run_starts_with_what_failed_and_the_command_that_shows_it() -> None:
-    lines = shown(summary("fail", ("exact: too low",)), WorstSamples([LOW], 2))
+    lines = render_lines(summary("fail", ("exact: too low",)), WorstSamples([LOW], 2))
     assert lines[:9] == [
         "FAIL",
         "  fail · exact: too low",
@@ -66,7 +66,7 @@ def test_a_failed_run_starts_with_what_failed_and_the_command_that_shows_it() ->
 
 
 def test_equal_errors_are_one_line_and_what_is_left_out_is_counted() -> None:
-    lines = shown(summary(), WorstSamples([LOST, LOW], 12))
+    lines = render_lines(summary(), WorstSamples([LOST, LOW], 12))
     assert lines[3:7] == [
         "the worst samples",
         "7 samples  error  target: no answer",
@@ -76,32 +76,32 @@ def test_equal_errors_are_one_line_and_what_is_left_out_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"),
+    ("verdict", "expected"),
     [
         (None, ["no gate: the run cannot fail"]),
         ("pass", ["PASS", "  pass · because"]),
         ("inconclusive", ["INCONCLUSIVE", "  inconclusive · because"]),
     ],
 )
-def test_the_verdict_has_its_reasons(verdict: Verdict | None, said: list[str]) -> None:
-    lines = shown(summary(verdict, ("because",)))
-    assert lines[3 : 3 + len(said)] == said
+def test_the_verdict_has_its_reasons(verdict: Verdict | None, expected: list[str]) -> None:
+    lines = render_lines(summary(verdict, ("because",)))
+    assert lines[3 : 3 + len(expected)] == expected
 
 
 @pytest.mark.parametrize(
-    ("stopped_by", "said"),
+    ("stopped_by", "text"),
     [
         ("interrupted", "INCONCLUSIVE: interrupted after 20 of 60 conversations"),
         ("no more than 5 calls", "INCONCLUSIVE: stopped after 20 of 60 conversations: no more than 5 calls"),
     ],
 )
-def test_a_run_that_was_stopped_early_does_not_contradict_itself(stopped_by: str, said: str) -> None:
-    lines = shown(summary().stopped_by(stopped_by, 60))
-    assert lines[3:5] == [said, "  so far: pass · exact: fine"]
+def test_a_run_that_was_stopped_early_does_not_contradict_itself(stopped_by: str, text: str) -> None:
+    lines = render_lines(summary().stopped_by(stopped_by, 60))
+    assert lines[3:5] == [text, "  so far: pass · exact: fine"]
 
 
 def test_in_a_narrow_window_the_figures_stay_on_one_line() -> None:
-    lines = shown(summary(), WorstSamples([LOW], 0), width=50)
+    lines = render_lines(summary(), WorstSamples([LOW], 0), width=50)
     assert [line.split() for line in lines[:2]] == [
         ["grader", "scored", "error", "skipped", "mean"],
         ["exact", "20", "0", "0", "0.500"],
@@ -110,30 +110,30 @@ def test_in_a_narrow_window_the_figures_stay_on_one_line() -> None:
 
 
 def test_scores_of_an_upgraded_store_say_where_their_passing_comes_from() -> None:
-    assert PASSED_ADDED in shown(summary(), passed_added=True)
-    assert PASSED_ADDED not in shown(summary())
+    assert PASSED_ADDED in render_lines(summary(), passed_added=True)
+    assert PASSED_ADDED not in render_lines(summary())
 
 
 def test_no_line_ends_with_blanks() -> None:
-    lines = shown(summary(), WorstSamples([LOST, LOW], 3))
+    lines = render_lines(summary(), WorstSamples([LOST, LOW], 3))
     assert lines == [line.rstrip() for line in lines]
 
 
 def test_what_is_said_of_trials_names_the_target_where_there_are_several() -> None:
     trials = {"pass_hat": {1: 0.5, 2: 0.25}, "pass_at": {1: 0.5, 2: 0.75}, "tester_errors": 1}
     of = [EXACT.model_copy(update={**trials, "target": name}) for name in ("old", "new")]
-    lines = shown(summary().model_copy(update={"graders": of}))
+    lines = render_lines(summary().model_copy(update={"graders": of}))
     assert [line for line in lines if "pass^k" in line] == [
         "exact of old  pass^k  1: 0.500  2: 0.250",
         "exact of new  pass^k  1: 0.500  2: 0.250",
     ]
     assert [line.split(":")[0] for line in lines if "net of" in line] == ["exact of old", "exact of new"]
-    assert "exact  pass^k  1: 0.500  2: 0.250" in shown(summary().model_copy(update={"graders": of[:1]}))
+    assert "exact  pass^k  1: 0.500  2: 0.250" in render_lines(summary().model_copy(update={"graders": of[:1]}))
 
 
 def test_unequal_numbers_of_trials_are_named_with_what_each_mean_is_over() -> None:
     figures = {"pass_hat": {1: 0.5, 2: 0.25}, "pass_at": {1: 0.5, 2: 0.75}, "pass_samples": {1: 8, 2: 8}}
     uneven, even = (EXACT.model_copy(update={**figures, "scored": scored}) for scored in (19, 16))
     line = "numbers of trials differ: this is over the 8 samples with 2 or more"
-    reports = [" ".join(shown(summary().model_copy(update={"graders": [one]}))) for one in (uneven, even)]
+    reports = [" ".join(render_lines(summary().model_copy(update={"graders": [row]}))) for row in (uneven, even)]
     assert [line in report for report in reports] == [True, False]

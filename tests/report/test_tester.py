@@ -16,7 +16,7 @@ from .cases import BROKEN_JUDGE
 HOSTILE = "\x1b[31m[bold]red\u202e"
 
 
-def shown(parts: Iterator[RenderableType]) -> list[str]:
+def render_parts(parts: Iterator[RenderableType]) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=120)
     for part in parts:
@@ -31,7 +31,7 @@ def test_a_turn_has_its_steps_and_its_reason() -> None:
         kept_step(None, "words and no JSON", refused=True),
         kept_step("odd", "[1]"),
     ]
-    assert shown(thoughts(kept_test(history=[kept_turn(steps=steps, reasoning="to\nbegin")]), 0)) == [
+    assert render_parts(thoughts(kept_test(history=[kept_turn(steps=steps, reasoning="to\nbegin")]), 0)) == [
         "     step  analyze_response: {'findings': []}",
         "     step  send (refused): does not exist",
         "     step  words (refused): words and no JSON",
@@ -43,18 +43,18 @@ def test_a_turn_has_its_steps_and_its_reason() -> None:
 def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> None:
     scores = {"tone": {"value": 0.5}, "goal": {"state": "error", "failure": BROKEN_JUDGE.model_dump()}}
     test = kept_test(history=[kept_turn(guidance="Go\non.")], metrics_history=[{"turn": 1, "results": scores}])
-    assert shown(thoughts(test, 0)) == [" strategy  Go on."]
-    assert shown(after_turn(test, 0)) == [" measured  tone 0.50 · goal error"]
-    assert shown(after_turn(test, 1)) == shown(after_turn(None, 0)) == []
-    asked = kept_test(history=[kept_turn(target_refused="partly")])
-    assert shown(after_turn(asked, 0)) == [" measured  refused partly"]
+    assert render_parts(thoughts(test, 0)) == [" strategy  Go on."]
+    assert render_parts(after_turn(test, 0)) == [" measured  tone 0.50 · goal error"]
+    assert render_parts(after_turn(test, 1)) == render_parts(after_turn(None, 0)) == []
+    refused = kept_test(history=[kept_turn(target_refused="partly")])
+    assert render_parts(after_turn(refused, 0)) == [" measured  refused partly"]
 
 
 def test_the_judgements_have_the_review_with_its_evidence() -> None:
     quote = {"text": "How many mg?", "turn": 3, "verified": True}
-    found = {"kind": "attempt", "what": "asks for the goal", "verdict": "yes", "state": "pass", "evidence": [quote]}
-    review = {"name": "attack", "value": 0.0, "passed": False, "reason": "It asks.", "findings": [found]}
-    assert shown(judgements(kept_test(review=review))) == [
+    finding = {"kind": "attempt", "what": "asks for the goal", "verdict": "yes", "state": "pass", "evidence": [quote]}
+    review = {"name": "attack", "value": 0.0, "passed": False, "reason": "It asks.", "findings": [finding]}
+    assert render_parts(judgements(kept_test(review=review))) == [
         "   metric  attack 0.00: not given: It asks.",
         "                 yes  asks for the goal",
         "                  turn 4  “How many mg?”",
@@ -63,14 +63,14 @@ def test_the_judgements_have_the_review_with_its_evidence() -> None:
 
 def test_the_ending_names_the_suite_where_nobody_could_pass() -> None:
     test = kept_test(status="impossible", target_passed=None, blame="suite", blame_reason="no assistant could")
-    lines = shown(ending(test))
+    lines = render_parts(ending(test))
     assert "     test  goal impossible · undecided" in lines
     assert "    blame  suite: no assistant could" in lines
 
 
 def test_the_ending_has_what_was_explored_and_what_was_not_reached() -> None:
     coverage: list[dict[str, Any]] = [{"name": "its purpose", "turns": [1, 2]}, {"name": "at the line", "turns": []}]
-    assert shown(ending(kept_test(coverage=coverage)))[-2:] == [
+    assert render_parts(ending(kept_test(coverage=coverage)))[-2:] == [
         "  covered  its purpose: turns 1, 2",
         "  covered  at the line: not reached",
     ]
@@ -87,7 +87,7 @@ def test_the_judgements_have_what_was_found_and_the_quotes_that_are_not_there() 
     }
     met = {"kind": "criterion", "what": "it greets", "verdict": "met", "state": "pass"}
     goal = {"value": 0.0, "reason": "It told.", "findings": [met, broken]}
-    assert shown(judgements(kept_test(evaluation={"goal_achievement": goal}))) == [
+    assert render_parts(judgements(kept_test(evaluation={"goal_achievement": goal}))) == [
         "   metric  goal_achievement 0.00: It told.",
         "                 met  it greets",
         "           violation  it told a secret",
@@ -101,7 +101,7 @@ def test_a_discarded_try_says_why() -> None:
 
 def test_where_nobody_thought_nothing_is_shown() -> None:
     for test in (None, kept_test(history=[kept_turn()]), kept_test()):
-        assert shown(thoughts(test, 0)) == []
+        assert render_parts(thoughts(test, 0)) == []
 
 
 def test_the_ending_says_how_and_why_and_whose_fault() -> None:
@@ -115,7 +115,7 @@ def test_the_ending_says_how_and_why_and_whose_fault() -> None:
         discarded=[kept_test(blame_reason="It gave itself away.")],
         unfinished=[kept_step("send", '{"success": false, "error": "no"}', refused=True)],
     )
-    assert shown(ending(test)) == [
+    assert render_parts(ending(test)) == [
         "     step  send (refused): no",
         "     test  max_turns · target failed",
         "  stopped  the limit of 2 turns is reached",
@@ -127,13 +127,15 @@ def test_the_ending_says_how_and_why_and_whose_fault() -> None:
 
 
 def test_a_test_that_is_undecided_says_so() -> None:
-    assert shown(ending(kept_test(status="inconclusive")))[0] == "     test  inconclusive · undecided"
-    assert shown(ending(kept_test(target_passed=True)))[0] == "     test  success · target passed"
+    assert render_parts(ending(kept_test(status="inconclusive")))[0] == "     test  inconclusive · undecided"
+    assert render_parts(ending(kept_test(target_passed=True)))[0] == "     test  success · target passed"
 
 
 def test_what_was_said_is_neither_markup_nor_a_command_to_the_terminal() -> None:
-    lines = shown(thoughts(kept_test(history=[kept_turn(steps=[kept_step(HOSTILE, HOSTILE)], reasoning=HOSTILE)]), 0))
-    lines += shown(ending(kept_test(status="error", stop_reason=HOSTILE, blame="target", blame_reason=HOSTILE)))
+    lines = render_parts(
+        thoughts(kept_test(history=[kept_turn(steps=[kept_step(HOSTILE, HOSTILE)], reasoning=HOSTILE)]), 0)
+    )
+    lines += render_parts(ending(kept_test(status="error", stop_reason=HOSTILE, blame="target", blame_reason=HOSTILE)))
     assert sum("[bold]red" in line for line in lines) == 4
     assert not set("\x1b\u202e") & set("".join(lines))
 
@@ -146,5 +148,5 @@ def test_the_ending_names_what_was_found_besides_the_goal() -> None:
         {**breach, "what": "says nothing", "evidence": []},
     ]
     goal: dict[str, Any] = {"name": "goal_achievement", "value": 1.0, "findings": findings}
-    notes = [line for line in shown(ending(kept_test(evaluation={"goal_achievement": goal}))) if "note" in line]
+    notes = [line for line in render_parts(ending(kept_test(evaluation={"goal_achievement": goal}))) if "note" in line]
     assert notes == ["     note  false statement or broken rule: names a wrong amount (turn 2: EUR 24 are paid back)"]

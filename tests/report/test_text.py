@@ -18,7 +18,7 @@ from vivavoce.safe_text import encodable
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "text"),
     [
         ("::error title=x::y", ": :error title=x::y"),
         ("  \t\u00a0\u3000::add-mask::x", "  \t\u00a0\u3000: :add-mask::x"),
@@ -30,9 +30,9 @@ from vivavoce.safe_text import encodable
         ("a ##vso[task.setvariable variable=x]y", "a # #vso[task.setvariable variable=x]y"),
     ],
 )
-def test_a_log_finds_no_command(line: str, shown: str) -> None:
-    assert inert(line) == shown
-    assert inert(shown) == shown
+def test_a_log_finds_no_command(line: str, text: str) -> None:
+    assert inert(line) == text
+    assert inert(text) == text
 
 
 @pytest.mark.parametrize("line", ["std::move(x)", "a ::error::x", ":: x", "## Heading", "#[error]", "a:: b", ""])
@@ -87,10 +87,10 @@ def test_what_is_left_out_is_named() -> None:
 
 
 def test_what_is_never_left_out_is_folded_and_not_cut() -> None:
-    found = table(20, ROW)
-    assert "".join(line[:10].strip() for line in found[1:]).startswith("support-bot-1867a4"[:10])
-    assert sum(line.count("…") for line in found) == 0
-    assert all(len(line) <= 20 for line in found)
+    lines = table(20, ROW)
+    assert "".join(line[:10].strip() for line in lines[1:]).startswith("support-bot-1867a4"[:10])
+    assert sum(line.count("…") for line in lines) == 0
+    assert all(len(line) <= 20 for line in lines)
 
 
 def test_no_line_ends_with_blanks() -> None:
@@ -155,9 +155,9 @@ def test_every_value_comes_back_as_it_was_from_one_line_of_utf_8(value: object) 
 
 
 @pytest.mark.parametrize("beside", ["plain", "\ud800"])
-@pytest.mark.parametrize(("number", "written"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")])
-def test_a_number_that_json_does_not_know_is_written_as_text(number: float, written: str, beside: str) -> None:
-    assert json.loads(strict_json({"n": [number], "t": beside}), parse_constant=refuse)["n"] == [written]
+@pytest.mark.parametrize(("number", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")])
+def test_a_number_that_json_does_not_know_is_written_as_text(number: float, text: str, beside: str) -> None:
+    assert json.loads(strict_json({"n": [number], "t": beside}), parse_constant=refuse)["n"] == [text]
 
 
 @given(VALUES, st.text(st.characters(categories=["Cs"]), min_size=1))

@@ -20,12 +20,12 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import FAILED_STEP, Evidence, Failure, Finding, Score, failed
 from vivavoce.records.score import mean_of_turns as per_turn
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.report.transcript import LONG, MOST, Cause, cause_lines, causes, conversation
+from vivavoce.report.transcript import LONG, MAX_CAUSES, Cause, cause_lines, causes, conversation
 
 from .cases import BROKEN_JUDGE, TIMEOUT, outcome
 
 
-def graded(scores: dict[str, Score], reward: Score | None = None, **talk: object) -> Outcome:
+def build_outcome(scores: dict[str, Score], reward: Score | None = None, **talk: object) -> Outcome:
     plain = outcome()
     trajectory = plain.attempt.trajectory.model_copy(update=talk)
     attempt = plain.attempt.model_copy(update={"trajectory": trajectory})
@@ -33,14 +33,14 @@ def graded(scores: dict[str, Score], reward: Score | None = None, **talk: object
 
 
 def test_a_score_that_passed_or_was_skipped_is_no_cause() -> None:
-    assert causes(graded({"a": Score(value=1.0), "b": Score(state="skipped", reason="no truth")})) == []
+    assert causes(build_outcome({"a": Score(value=1.0), "b": Score(state="skipped", reason="no truth")})) == []
 
 
 def test_a_failure_of_the_whole_conversation_has_its_reason() -> None:
-    found = causes(graded({"goal": Score(value=0.0, reason="Nothing was paid.")}))
-    assert found == [Cause("fail", "goal", None, "", "", "Nothing was paid.")]
-    assert found[0].place == "whole conversation"
-    assert causes(graded({"goal": Score(value=0.25)}))[0].why == "scored 0.25"
+    cause_list = causes(build_outcome({"goal": Score(value=0.0, reason="Nothing was paid.")}))
+    assert cause_list == [Cause("fail", "goal", None, "", "", "Nothing was paid.")]
+    assert cause_list[0].place == "whole conversation"
+    assert causes(build_outcome({"goal": Score(value=0.25)}))[0].why == "scored 0.25"
 
 
 def test_findings_that_failed_are_causes_where_they_are_or_where_they_are_cited() -> None:
@@ -51,12 +51,12 @@ def test_findings_that_failed_are_causes_where_they_are_or_where_they_are_cited(
         Finding(kind="claim", what="it lied", verdict="wrong", state="fail", turn=0, blame="target"),
         Finding(kind="claim", what="it is polite", verdict="met", state="pass", turn=0),
     )
-    found = causes(graded({"goal": Score(value=0.0, reason="Two are wrong.", findings=seen)}))
-    assert found == [
+    cause_list = causes(build_outcome({"goal": Score(value=0.0, reason="Two are wrong.", findings=seen)}))
+    assert cause_list == [
         Cause("fail", "goal", 0, "target", "wrong: it lied", ""),
         Cause("fail", "goal", 2, "", "wrong: it paid", "Two are wrong."),
     ]
-    assert [one.text for one in found] == ["wrong: it lied", "wrong: it paid; Two are wrong."]
+    assert [cause.text for cause in cause_list] == ["wrong: it lied", "wrong: it paid; Two are wrong."]
 
 
 def test_a_reason_that_only_lists_the_findings_is_not_repeated() -> None:
@@ -70,8 +70,8 @@ def test_a_reason_that_only_lists_the_findings_is_not_repeated() -> None:
     )
     other = Finding(kind="assertion", what="contains 'yes'", verdict="missed", state="fail", turn=1)
     why = "turn 2: calls pay({}); does not contain 'yes', said 'Done.'"
-    found = causes(graded({"expect": Score(value=0.0, reason=why, findings=(missed, other))}))
-    assert [one.text for one in found] == ["calls pay({})", "contains 'yes'"]
+    cause_list = causes(build_outcome({"expect": Score(value=0.0, reason=why, findings=(missed, other))}))
+    assert [cause.text for cause in cause_list] == ["calls pay({})", "contains 'yes'"]
 
 
 def test_a_finding_that_is_a_sentence_is_followed_by_another_one() -> None:
@@ -84,8 +84,8 @@ def test_a_finding_that_is_a_sentence_is_followed_by_another_one() -> None:
 
 def test_turns_that_failed_are_causes_instead_of_their_mean() -> None:
     turns = [Score(turn=0, value=1.0), Score(turn=1, value=0.0, reason="rude"), Score(turn=2, value=0.5)]
-    found = causes(graded({"tone": per_turn(turns)}))
-    assert [(one.turn, one.why) for one in found] == [(1, "rude"), (2, "scored 0.5")]
+    cause_list = causes(build_outcome({"tone": per_turn(turns)}))
+    assert [(cause.turn, cause.why) for cause in cause_list] == [(1, "rude"), (2, "scored 0.5")]
 
 
 def test_an_error_that_scores_share_is_one_cause_and_errors_come_first() -> None:
@@ -95,8 +95,8 @@ def test_an_error_that_scores_share_is_one_cause_and_errors_come_first() -> None
         "goal": failed(TIMEOUT),
         "kind": failed(BROKEN_JUDGE, turns=(failed(BROKEN_JUDGE, turn=0),)),
     }
-    found = causes(graded(scores, turns=[turn], failure=TIMEOUT))
-    assert [(one.state, one.grader, one.turn, one.whose) for one in found] == [
+    cause_list = causes(build_outcome(scores, turns=[turn], failure=TIMEOUT))
+    assert [(cause.state, cause.grader, cause.turn, cause.whose) for cause in cause_list] == [
         ("error", None, 0, TIMEOUT.blame),
         ("error", "kind", 0, BROKEN_JUDGE.blame),
         ("fail", "tone", None, ""),
@@ -105,30 +105,32 @@ def test_an_error_that_scores_share_is_one_cause_and_errors_come_first() -> None
 
 def test_a_reward_is_a_cause_only_where_nothing_else_says_why() -> None:
     low = Score(value=0.4, reason="below 0.5")
-    assert causes(graded({"goal": Score(value=0.4, passed=True)}, low)) == [
+    assert causes(build_outcome({"goal": Score(value=0.4, passed=True)}, low)) == [
         Cause("fail", "reward", None, "", "", "below 0.5")
     ]
-    assert [one.grader for one in causes(graded({"goal": Score(value=0.0)}, low))] == ["goal"]
+    assert [cause.grader for cause in causes(build_outcome({"goal": Score(value=0.0)}, low))] == ["goal"]
 
 
 def test_a_test_that_its_target_failed_says_whose_fault_it_was() -> None:
     test = kept_test(target_passed=False, stop_reason="it refused", blame="target", blame_reason="no reply")
-    assert causes(graded({}, test=test)) == [Cause("fail", None, None, "target", "", "no reply")]
+    assert causes(build_outcome({}, test=test)) == [Cause("fail", None, None, "target", "", "no reply")]
 
 
 def test_of_several_agents_a_cause_names_the_one_whose_fault_it_is() -> None:
     opening, turns = split_turns(read_messages(REFUND))
-    held = [Turn(index=at, messages=messages) for at, messages in enumerate(turns)]
-    found = Finding(kind="call", what="no", verdict="wrong", state="fail", turn=0, data={"message": 3})
+    turn_list = [Turn(index=at, messages=messages) for at, messages in enumerate(turns)]
+    finding = Finding(kind="call", what="no", verdict="wrong", state="fail", turn=0, data={"message": 3})
     scores = {
-        "calls": Score(value=0.0, reason="one", findings=(found,)),
+        "calls": Score(value=0.0, reason="one", findings=(finding,)),
         "tone": per_turn([Score(turn=0, value=0.0, reason="rude"), Score(turn=1, value=1.0)]),
         "goal": Score(value=0.0, reason="nothing"),
     }
-    every = causes(graded(scores, opening=opening, turns=held))
-    assert [(one.grader, one.agent) for one in every] == [("goal", ""), ("calls", "refunds"), ("tone", "triage")]
+    every = causes(build_outcome(scores, opening=opening, turns=turn_list))
+    assert [(cause.grader, cause.agent) for cause in every] == [("goal", ""), ("calls", "refunds"), ("tone", "triage")]
     alone = [Turn(index=0, messages=read_messages([user("hi"), by("bot", says("x"))]))]
-    assert [one.agent for one in causes(graded({"tone": per_turn([Score(turn=0, value=0.0)])}, turns=alone))] == [""]
+    assert [
+        cause.agent for cause in causes(build_outcome({"tone": per_turn([Score(turn=0, value=0.0)])}, turns=alone))
+    ] == [""]
 
 
 def shown_causes(turns: int, score: Score) -> list[str]:
@@ -155,8 +157,8 @@ def test_a_short_one_and_one_that_passed_do_not() -> None:
 
 
 def test_the_rest_is_counted() -> None:
-    turns = tuple(Score(turn=i, value=0.0, reason="rude") for i in range(MOST + 3))
-    assert shown_causes(MOST + 3, Score(value=0.0, turns=turns))[-1].strip() == "… and 3 more"
+    turns = tuple(Score(turn=i, value=0.0, reason="rude") for i in range(MAX_CAUSES + 3))
+    assert shown_causes(MAX_CAUSES + 3, Score(value=0.0, turns=turns))[-1].strip() == "… and 3 more"
 
 
 CRASH = Failure(
@@ -168,9 +170,9 @@ CRASH = Failure(
 ODD_ANSWER = Failure(blame="judge", kind="format", message="no verdict", evidence="I think that it is fine.\nReally.")
 
 
-def shown(found: Outcome, width: int = 120) -> str:
+def render_text(outcome: Outcome, width: int = 120) -> str:
     out = io.StringIO()
-    Console(file=out, width=width).print(conversation(found))
+    Console(file=out, width=width).print(conversation(outcome))
     return out.getvalue()
 
 
@@ -183,8 +185,8 @@ def talk(*messages: AnyMessage, failure: Failure | None = None) -> Outcome:
 
 
 def test_a_discarded_try_stands_before_the_one_that_counts() -> None:
-    def exchange(said: str, reply: str) -> Turn:
-        return Turn(index=0, messages=[HumanMessage(content=said), AIMessage(content=reply)])
+    def exchange(question: str, reply: str) -> Turn:
+        return Turn(index=0, messages=[HumanMessage(content=question), AIMessage(content=reply)])
 
     first = kept_test(
         status="max_turns",
@@ -195,8 +197,8 @@ def test_a_discarded_try_stands_before_the_one_that_counts() -> None:
     test = kept_test(target_passed=True, stop_reason="done", history=[kept_turn()], discarded=[first])
     plain = talk(HumanMessage(content="Hi"), AIMessage(content="Hello"))
     trajectory = plain.attempt.trajectory.model_copy(update={"test": test})
-    found = plain.model_copy(update={"attempt": plain.attempt.model_copy(update={"trajectory": trajectory})})
-    assert shown(found).splitlines()[:11] == [
+    renamed = plain.model_copy(update={"attempt": plain.attempt.model_copy(update={"trajectory": trajectory})})
+    assert render_text(renamed).splitlines()[:11] == [
         "── try 1, discarded: It lied.",
         "── turn 1",
         "   tester  to try",
@@ -215,9 +217,9 @@ def test_the_steps_with_which_it_failed_stand_below_their_turn() -> None:
     root = Finding(kind=FAILED_STEP, what="tool, tool error: It is locked.", verdict="root", state="fail", turn=0)
     last = root.model_copy(update={"what": "assistant, other: It gives up.", "verdict": "point_of_no_return"})
     elsewhere = root.model_copy(update={"what": "another turn", "turn": 1})
-    found = talk(HumanMessage(content="Hi"), AIMessage(content="Hello"))
+    outcome = talk(HumanMessage(content="Hi"), AIMessage(content="Hello"))
     score = Score(name="first_failure", raw=False, value=0.0, findings=(root, last, elsewhere))
-    lines = shown(found.model_copy(update={"scores": {"first_failure": score}})).splitlines()
+    lines = render_text(outcome.model_copy(update={"scores": {"first_failure": score}})).splitlines()
     assert lines[2:6] == [
         "assistant  Hello",
         "   failed  root: tool, tool error: It is locked.",
@@ -225,21 +227,21 @@ def test_the_steps_with_which_it_failed_stand_below_their_turn() -> None:
         "── grades",
     ]
     test = kept_test(evaluation={"first_failure": score})
-    trajectory = found.attempt.trajectory.model_copy(update={"test": test})
-    tested = found.model_copy(update={"attempt": found.attempt.model_copy(update={"trajectory": trajectory})})
-    assert "   failed  root: tool, tool error: It is locked." in shown(tested).splitlines()
+    trajectory = outcome.attempt.trajectory.model_copy(update={"test": test})
+    tested = outcome.model_copy(update={"attempt": outcome.attempt.model_copy(update={"trajectory": trajectory})})
+    assert "   failed  root: tool, tool error: It is locked." in render_text(tested).splitlines()
 
 
 def test_turns_messages_calls_and_grades_stand_below_each_other() -> None:
     call = ToolCall(id="1", name="seats", args={"flight": 7})
-    said = [
+    texts = [
         SystemMessage(content="Be kind."),
         HumanMessage(content="Seats?\nPlease."),
         AIMessage(tool_calls=[call]),
         ToolMessage(content="2", tool_call_id="1"),
         AIMessage(content="Two."),
     ]
-    assert shown(talk(*said)).splitlines() == [
+    assert render_text(talk(*texts)).splitlines() == [
         "── turn 1",
         "   system  Be kind.",
         "     user  Seats?",
@@ -259,7 +261,9 @@ def test_a_part_that_is_no_text_is_named() -> None:
     file = {"type": "file", "file": {"filename": "plan.pdf", "file_data": "AAAA"}}
     message = HumanMessage.model_validate({"content": [{"type": "text", "text": "See:"}, picture, linked, sound, file]})
     refusal = AIMessage.model_validate({"content": None, "refusal": "I may not."})
-    text = shown(talk(message, HumanMessage.model_validate({"content": [picture]}), refusal, AIMessage(content="")))
+    text = render_text(
+        talk(message, HumanMessage.model_validate({"content": [picture]}), refusal, AIMessage(content=""))
+    )
     assert text.splitlines()[1:9] == [
         "     user  See:",
         "           [image]",
@@ -273,7 +277,7 @@ def test_a_part_that_is_no_text_is_named() -> None:
 
 
 def test_in_a_narrow_window_what_was_said_stays_below_its_beginning() -> None:
-    text = shown(talk(HumanMessage(content="word " * 30)), width=50).splitlines()
+    text = render_text(talk(HumanMessage(content="word " * 30)), width=50).splitlines()
     assert text[1].startswith("     user  word")
     assert all(line.startswith(" " * 11 + "word") for line in text[2:5])
     assert all(len(line) <= 50 for line in text)
@@ -282,9 +286,11 @@ def test_in_a_narrow_window_what_was_said_stays_below_its_beginning() -> None:
 def test_the_failure_of_the_target_is_told_once_with_whose_fault_it_was_and_what_was_seen() -> None:
     turns = [Score(turn=i, state="error", failure=TIMEOUT, reason=TIMEOUT.message) for i in range(2)]
     reward = Score(state="error", reason=f"exact: {TIMEOUT.message}", failure=TIMEOUT)
-    found = talk(HumanMessage(content="Hi"), failure=TIMEOUT)
-    found = found.model_copy(update={"scores": {"exact": per_turn(turns), "judge": failed(TIMEOUT)}, "reward": reward})
-    text = shown(found)
+    outcome = talk(HumanMessage(content="Hi"), failure=TIMEOUT)
+    outcome = outcome.model_copy(
+        update={"scores": {"exact": per_turn(turns), "judge": failed(TIMEOUT)}, "reward": reward}
+    )
+    text = render_text(outcome)
     assert text.count("target: no answer within 5 s\n      <html>\n") == 1
     assert text.count("no answer within 5 s") == text.count("<html>") == 1
     assert text.splitlines()[-3:] == [
@@ -295,17 +301,17 @@ def test_the_failure_of_the_target_is_told_once_with_whose_fault_it_was_and_what
 
 
 def test_a_conversation_that_never_began_says_why() -> None:
-    never = outcome(said=(), failure=TIMEOUT)
-    assert "  ! target: no answer within 5 s\n      <html>\n── grades" in shown(never)
+    never = outcome(texts=(), failure=TIMEOUT)
+    assert "  ! target: no answer within 5 s\n      <html>\n── grades" in render_text(never)
 
 
 def test_what_a_judge_answered_is_shown_with_its_error() -> None:
-    text = shown(outcome(grades={"judge": failed(ODD_ANSWER)}))
+    text = render_text(outcome(grades={"judge": failed(ODD_ANSWER)}))
     assert text.endswith(" !   error  judge  judge: no verdict\n      I think that it is fine.\n      Really.\n")
 
 
 def test_of_a_crash_the_last_lines_are_shown() -> None:
-    lines = shown(outcome(grades={"exact": failed(CRASH)})).splitlines()
+    lines = render_text(outcome(grades={"exact": failed(CRASH)})).splitlines()
     assert lines[-8:] == [
         " !   error  exact  grader: ValueError: too short",
         "      … (5 more lines)",
@@ -316,7 +322,7 @@ def test_of_a_crash_the_last_lines_are_shown() -> None:
 
 def test_the_error_of_one_turn_stands_at_that_turn() -> None:
     turns = [Score(turn=0, value=1), Score(turn=1, state="error", failure=ODD_ANSWER, reason="no verdict")]
-    text = shown(outcome(grades={"judge": per_turn(turns)}, said=["a", "b"]))
+    text = render_text(outcome(grades={"judge": per_turn(turns)}, texts=["a", "b"]))
     second = text.partition("── turn 2")[2]
     assert "judge: no verdict\n      I think that it is fine." in second
     assert second.rstrip().endswith("error  judge  1 of 2 turns could not be graded")
@@ -324,12 +330,14 @@ def test_the_error_of_one_turn_stands_at_that_turn() -> None:
 
 
 def test_different_errors_are_all_told() -> None:
-    text = shown(outcome(grades={"exact": failed(CRASH), "judge": failed(ODD_ANSWER), "other": failed(BROKEN_JUDGE)}))
+    text = render_text(
+        outcome(grades={"exact": failed(CRASH), "judge": failed(ODD_ANSWER), "other": failed(BROKEN_JUDGE)})
+    )
     assert [text.count(word) for word in ("grader: ValueError", "I think that", "judge: no verdict")] == [1, 1, 2]
 
 
 def test_nothing_that_was_said_is_markup_or_moves_the_cursor() -> None:
-    text = shown(talk(HumanMessage(content="[bold]no\x1b[31m\x1b]0;x\x07 [/bold]")))
+    text = render_text(talk(HumanMessage(content="[bold]no\x1b[31m\x1b]0;x\x07 [/bold]")))
     assert "user  [bold]no" in text
     assert "\x1b" not in text
 
@@ -340,7 +348,7 @@ def team(*rows: Row) -> Outcome:
 
 
 def test_of_several_agents_the_one_that_acts_and_each_handoff_are_shown() -> None:
-    text = shown(team(*REFUND[:8]))
+    text = render_text(team(*REFUND[:8]))
     assert [line.strip() for line in text.splitlines() if "handoff" in line] == [
         "handoff  triage → refunds",
         "handoff  refunds → triage",
@@ -351,11 +359,11 @@ def test_of_several_agents_the_one_that_acts_and_each_handoff_are_shown() -> Non
 
 
 def test_one_agent_is_shown_as_the_assistant() -> None:
-    text = shown(team(user("hi"), by("bot", says("Hello"))))
+    text = render_text(team(user("hi"), by("bot", says("Hello"))))
     assert "bot" not in text.partition("── grades")[0]
 
 
 def test_the_name_of_an_agent_moves_no_cursor() -> None:
-    text = shown(team(user("hi"), by("a\x1b[2J\nuser  pass", says("x")), by("b", says("y"))))
+    text = render_text(team(user("hi"), by("a\x1b[2J\nuser  pass", says("x")), by("b", says("y"))))
     assert "\x1b" not in text
     assert "\nuser  pass" not in text

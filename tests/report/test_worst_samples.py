@@ -16,9 +16,13 @@ async def test_the_lowest_mean_over_the_graders_comes_first_and_what_is_perfect_
         outcome("lowest", {"exact": 0.0, "judge": skipped("no judge")}),
     ]
     graded = await keep(store, outcomes)
-    found = worst(store, graded.grading).shown
-    assert [(one.key.sample_id, one.score) for one in found] == [("lowest", 0.0), ("half", 0.5), ("low", 0.5)]
-    assert found[2].why == "judge: rude"
+    samples = worst(store, graded.grading).samples
+    assert [(sample.key.sample_id, sample.score) for sample in samples] == [
+        ("lowest", 0.0),
+        ("half", 0.5),
+        ("low", 0.5),
+    ]
+    assert samples[2].why == "judge: rude"
 
 
 async def test_what_could_not_be_scored_comes_before_with_no_score_of_its_own(store: Store) -> None:
@@ -30,8 +34,8 @@ async def test_what_could_not_be_scored_comes_before_with_no_score_of_its_own(st
         outcome("untold", {"exact": Score(state="error", reason="no idea")}),
     ]
     graded = await keep(store, outcomes)
-    found = [(one.key.sample_id, one.score, one.why) for one in worst(store, graded.grading).shown]
-    assert found == [
+    rows = [(sample.key.sample_id, sample.score, sample.why) for sample in worst(store, graded.grading).samples]
+    assert rows == [
         ("silent", None, "target: no answer within 5 s"),
         ("unjudged", None, "judge: judge: no verdict"),
         ("unrewarded", None, "reward: judge: no verdict"),
@@ -42,7 +46,7 @@ async def test_what_could_not_be_scored_comes_before_with_no_score_of_its_own(st
 
 async def test_with_turns_the_reason_is_that_of_the_lowest_turn(store: Store) -> None:
     graded = await keep(store, [outcome(grades={"correctness": capitals()})])
-    assert worst(store, graded.grading).shown[0].why == "correctness, turn 3: turn 2"
+    assert worst(store, graded.grading).samples[0].why == "correctness, turn 3: turn 2"
 
 
 async def test_there_are_no_more_than_asked_for_and_the_others_are_counted(store: Store) -> None:
@@ -53,9 +57,9 @@ async def test_there_are_no_more_than_asked_for_and_the_others_are_counted(store
         + [outcome(f"lost-{i}", {"exact": failed(failure)}) for i, failure in enumerate(lost)]
         + [outcome("fine")],
     )
-    found = worst(store, graded.grading, limit=2)
-    assert [one.key.sample_id for one in found.shown] == ["lost-2", "lost-0", "low-0", "low-1"]
-    assert found.more == 3
+    worst_samples = worst(store, graded.grading, limit=2)
+    assert [sample.key.sample_id for sample in worst_samples.samples] == ["lost-2", "lost-0", "low-0", "low-1"]
+    assert worst_samples.more == 3
 
 
 async def test_errors_that_are_the_same_are_one_line(store: Store) -> None:
@@ -66,19 +70,19 @@ async def test_errors_that_are_the_same_are_one_line(store: Store) -> None:
         *(outcome(f"lost-{i}", {"exact": failed(TIMEOUT)}, target="other", failure=TIMEOUT) for i in range(2)),
     ]
     graded = await keep(store, outcomes)
-    found = worst(store, graded.grading)
-    assert [(one.key.target, one.key.sample_id, one.group) for one in found.shown] == [
+    worst_samples = worst(store, graded.grading)
+    assert [(sample.key.target, sample.key.sample_id, sample.group) for sample in worst_samples.samples] == [
         ("bot", "lost-0", "7 samples"),
         ("other", "lost-0", "all 2"),
         ("bot", "unjudged", None),
     ]
-    assert found.more == 0
+    assert worst_samples.more == 0
 
 
 async def test_the_trials_of_a_sample_are_not_called_samples(store: Store) -> None:
     outcomes = [outcome("a", {"exact": failed(TIMEOUT)}, trial=trial, failure=TIMEOUT) for trial in range(3)]
     graded = await keep(store, [*outcomes, outcome("b")])
-    assert worst(store, graded.grading).shown[0].group == "3 conversations"
+    assert worst(store, graded.grading).samples[0].group == "3 conversations"
 
 
 async def test_each_trial_and_target_stands_for_itself(store: Store) -> None:
@@ -88,8 +92,8 @@ async def test_each_trial_and_target_stands_for_itself(store: Store) -> None:
         outcome("a", {"exact": grade(0.0, "again")}, target="v2", trial=1),
     ]
     graded = await keep(store, outcomes)
-    found = [(one.key, one.why) for one in worst(store, graded.grading).shown]
-    assert found == [
+    rows = [(sample.key, sample.why) for sample in worst(store, graded.grading).samples]
+    assert rows == [
         (AttemptKey("a", "v2", 1), "exact: again"),
         (AttemptKey("a", "v2", 0), "exact: v2"),
         (AttemptKey("a", "v1", 0), "exact: v1"),
@@ -98,7 +102,7 @@ async def test_each_trial_and_target_stands_for_itself(store: Store) -> None:
 
 async def test_a_reason_is_one_short_line_whatever_a_model_wrote(store: Store) -> None:
     graded = await keep(store, [outcome(grades={"exact": grade(0.0, "a\x1b[31m\n\n" + "b" * 10_000)})])
-    why = worst(store, graded.grading).shown[0].why
+    why = worst(store, graded.grading).samples[0].why
     assert why.startswith("exact: a bbb")
     assert len(why) <= 200
 
@@ -112,9 +116,9 @@ async def test_what_a_server_answered_stands_beside_its_status_and_a_remedy_is_n
     ]
     long = Failure(blame="suite", kind="unanswered", message="nobody answers " + "x" * 200 + "; write handlers")
     failures = [*refused, long]
-    outcomes = [outcome(f"s{n}", {"exact": failed(one)}, failure=one) for n, one in enumerate(failures)]
-    shown = worst(store, (await keep(store, outcomes)).grading).shown
-    assert [(one.group, one.why) for one in shown] == [
+    outcomes = [outcome(f"s{n}", {"exact": failed(failure)}, failure=failure) for n, failure in enumerate(failures)]
+    samples = worst(store, (await keep(store, outcomes)).grading).samples
+    assert [(sample.group, sample.why) for sample in samples] == [
         ("2 samples", 'target: POST http://x answered 401 Unauthorized, “{"n": 0}”'),
         (None, f"suite: {long.message}"),
     ]

@@ -62,7 +62,7 @@ def keep(
     summary = (
         Summary(attempts=10, failed_attempts=0, graders=list(graders)).model_dump(mode="json") if graders else None
     )
-    told = {key: more.pop(key) for key in ("reasons", "stopped", "attempts") if key in more}
+    fields = {key: more.pop(key) for key in ("reasons", "stopped", "attempts") if key in more}
     grading = Grading(
         id=f"{name}-g1",
         run_id=name,
@@ -70,7 +70,7 @@ def keep(
         fingerprints=dict(prints),
         created_at=at,
         finished_at=at + 9 if summary else None,
-        summary=summary and {**summary, **told},
+        summary=summary and {**summary, **fields},
     )
     store.add_run(run.model_copy(update=more))
     store.add_grading(grading)

@@ -7,7 +7,7 @@ from vivavoce.grading.gates import Gate, SimpleGate, Threshold
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.run import AttemptKey, ScoreRow, Verdict
 from vivavoce.records.score import State
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.run.summary import Summary, summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules
@@ -36,14 +36,14 @@ def row(key: AttemptKey, name: str, state: State, value: float | None) -> ScoreR
 def test_a_grader_that_scored_nothing_because_of_errors_leaves_the_run_inconclusive(gate: Gate | None) -> None:
     found = summary(("exact", 1.0), ("judge", None), ("judge", None), gate=gate)
     assert found.verdict == "inconclusive"
-    told = explained(found)
+    told = explain_verdict(found)
     assert "inconclusive · judge: nothing was scored (2 errors)" in told
     assert ("pass · exact: mean must be ≥ 0.5; it is 1" in told) == (gate is not None)
 
 
 def test_what_the_gate_says_of_such_a_grader_is_not_said_twice() -> None:
     found = summary(("exact", None), ("exact", None), ("other", 1.0), gate=EASY)
-    assert explained(found) == ["inconclusive · exact: nothing was scored (2 errors)"]
+    assert explain_verdict(found) == ["inconclusive · exact: nothing was scored (2 errors)"]
 
 
 @pytest.mark.parametrize(("scores", "verdict"), [([], "inconclusive"), ([("exact", None)], "inconclusive")])
@@ -59,7 +59,7 @@ def test_where_nothing_at_all_was_scored_nothing_is_decided(
 def test_a_run_in_which_everything_was_skipped_has_decided_nothing() -> None:
     rows = [row(AttemptKey("a", "bot", 0), "exact", "skipped", None)]
     found = summarise(tally(rows), attempts=1, failed=0)
-    assert (found.verdict, explained(found)) == ("inconclusive", ["inconclusive · nothing was scored"])
+    assert (found.verdict, explain_verdict(found)) == ("inconclusive", ["inconclusive · nothing was scored"])
 
 
 def test_with_several_targets_the_silent_one_is_named() -> None:
@@ -68,7 +68,7 @@ def test_with_several_targets_the_silent_one_is_named() -> None:
         row(AttemptKey("a", "v2", 0), "exact", "error", None),
     ]
     found = summarise(tally(rows), attempts=2, failed=1)
-    assert explained(found) == ["inconclusive · v2: exact: nothing was scored (1 error)"]
+    assert explain_verdict(found) == ["inconclusive · v2: exact: nothing was scored (1 error)"]
 
 
 def passing(sample: str, value: float, passed: bool, trial: int = 0) -> ScoreRow:
@@ -84,7 +84,7 @@ def test_the_pass_rate_counts_the_scores_that_pass_whatever_their_value() -> Non
     )
     assert found.grader("g").pass_rate == pytest.approx(1 / 3)
     said = "inconclusive · g: pass rate must be ≥ 30%; it is 33.33%; 1 error could change the result"
-    assert explained(found) == [said]
+    assert explain_verdict(found) == [said]
 
 
 def test_a_trial_succeeds_where_its_score_passes() -> None:
@@ -97,7 +97,10 @@ def test_a_gate_with_a_threshold_of_its_own_counts_by_that_and_leaves_the_pass_r
     rows = [passing("a", 0.25, True), passing("b", 0.75, False)]
     gate = SimpleGate("g", Threshold("accuracy", "gte", 50, pass_threshold=0.5))
     found = summarise(tally(rows), attempts=2, failed=0, rules=Rules(gate=gate))
-    assert (found.verdict, explained(found)) == ("pass", ["pass · g: share of scores ≥ 0.5 must be ≥ 50%; it is 50%"])
+    assert (found.verdict, explain_verdict(found)) == (
+        "pass",
+        ["pass · g: share of scores ≥ 0.5 must be ≥ 50%; it is 50%"],
+    )
     assert found.grader("g").pass_rate == 0.5
 
 
@@ -105,7 +108,7 @@ def test_a_gate_that_counts_what_lies_below_still_counts_that() -> None:
     rows = [passing("a", 0.25, False), passing("b", 0.75, True), passing("c", 1.0, True)]
     gate = SimpleGate("g", Threshold("accuracy", "lte", 50, pass_op="lt"))
     found = summarise(tally(rows), attempts=3, failed=0, rules=Rules(gate=gate))
-    assert explained(found) == ["fail · g: share of scores < 1 must be ≤ 50%; it is 66.67%"]
+    assert explain_verdict(found) == ["fail · g: share of scores < 1 must be ≤ 50%; it is 66.67%"]
 
 
 def test_without_a_gate_and_without_errors_there_is_nothing_to_decide() -> None:
@@ -116,7 +119,9 @@ def test_without_a_gate_and_without_errors_there_is_nothing_to_decide() -> None:
 def test_an_error_without_a_gate_leaves_the_run_inconclusive() -> None:
     found = summary(("exact", 1.0), ("exact", None))
     assert (found.verdict, found.error_attempts) == ("inconclusive", 1)
-    assert explained(found) == ["inconclusive · 1 conversation ended with an error or a missing score; allowed: 0"]
+    assert explain_verdict(found) == [
+        "inconclusive · 1 conversation ended with an error or a missing score; allowed: 0"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +150,7 @@ def test_a_limit_of_errors_is_a_number_or_a_percentage(text: str) -> None:
 def test_a_run_that_is_stopped_keeps_its_figures_and_decides_nothing() -> None:
     found = summary(("exact", 1.0), gate=EASY).stopped_by("interrupted", 1_200)
     assert (found.verdict, found.grader("exact").mean) == ("inconclusive", 1.0)
-    assert explained(found) == [
+    assert explain_verdict(found) == [
         "interrupted after 1 of 1,200 conversations",
         "so far: pass · exact: mean must be ≥ 0.5; it is 1",
     ]

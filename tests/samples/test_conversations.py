@@ -25,12 +25,12 @@ def read(data: Any) -> list[Sample]:
 
 
 async def test_rows_become_samples_in_their_order_however_they_come() -> None:
-    async def streamed() -> AsyncIterator[Row]:
+    async def stream_rows() -> AsyncIterator[Row]:
         for row in rows(3):
             yield row
 
     assert [sample.id for sample in read(rows(3))] == ["r0", "r1", "r2"]
-    samples = given_samples(streamed())
+    samples = given_samples(stream_rows())
     assert isinstance(samples, AsyncIterator)
     assert [sample.id async for sample in samples] == ["r0", "r1", "r2"]
 
@@ -45,17 +45,17 @@ def test_the_trials_of_one_id_are_apart_and_an_id_comes_once() -> None:
 
 
 def test_rows_are_read_only_when_their_turn_comes() -> None:
-    begun: list[int] = []
+    numbers: list[int] = []
 
     def source() -> Iterator[Row]:
         for number, row in enumerate(rows(5)):
-            begun.append(number)
+            numbers.append(number)
             yield row
 
     samples = given_samples(source())
     assert isinstance(samples, Iterator)
     next(samples)
-    assert begun == [0]
+    assert numbers == [0]
 
 
 def test_a_question_with_its_response_is_a_conversation_that_can_be_stored_and_read_again() -> None:

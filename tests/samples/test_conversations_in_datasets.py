@@ -10,8 +10,11 @@ import pytest
 from vivavoce import evaluate
 from vivavoce.errors import UsageError
 
-SAID = [{"role": "user", "content": "Where is 1042?", "name": None}, {"role": "assistant", "content": "It was sent."}]
-ROWS: list[dict[str, Any]] = [{"id": str(number), "messages": SAID} for number in range(3)]
+MESSAGES = [
+    {"role": "user", "content": "Where is 1042?", "name": None},
+    {"role": "assistant", "content": "It was sent."},
+]
+ROWS: list[dict[str, Any]] = [{"id": str(number), "messages": MESSAGES} for number in range(3)]
 
 
 class Dataset:
@@ -28,8 +31,8 @@ class Dataset:
 
 
 def test_the_rows_of_a_data_set_are_conversations() -> None:
-    found: Any = Dataset()
-    assert evaluate(found, "refusal").summary.grader("refusal").scored == 3
+    dataset: Any = Dataset()
+    assert evaluate(dataset, "refusal").summary.grader("refusal").scored == 3
 
 
 def test_of_several_data_sets_one_is_named() -> None:

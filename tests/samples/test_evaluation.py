@@ -161,14 +161,16 @@ calls = st.builds(ToolCall, name=texts, args=st.dictionaries(texts, json_values,
 def conversations(draw: st.DrawFn) -> MultiTurnSample:
     words = texts.filter(str.strip)
     call = draw(calls)
-    said = HumanMessage(content=draw(words), metadata=draw(st.none() | st.dictionaries(texts, json_values, max_size=2)))
+    human_message = HumanMessage(
+        content=draw(words), metadata=draw(st.none() | st.dictionaries(texts, json_values, max_size=2))
+    )
     answer = ToolMessage(content=draw(texts), tool_call_id=call.id)
     rest: dict[str, Any] = {
         "reference": draw(st.none() | texts),
         "reference_tool_calls": draw(st.none() | st.lists(calls, max_size=2)),
         "reference_topics": draw(st.none() | st.lists(texts, max_size=2)),
     }
-    return MultiTurnSample(user_input=[said, AIMessage(tool_calls=[call]), answer], **rest)
+    return MultiTurnSample(user_input=[human_message, AIMessage(tool_calls=[call]), answer], **rest)
 
 
 singles = single_rows.map(SingleTurnSample.model_validate)
@@ -205,12 +207,14 @@ def test_texts_numbers_and_missing_cells_stay_what_they_are(trip: Trip, tmp_path
 def test_each_tool_call_keeps_just_its_own_arguments(trip: Trip, tmp_path: Path) -> None:
     args: list[dict[str, Any]] = [{"id": 7, "on": "2024-05-01"}, {"amount": 7.0, "deep": {"x": [None, True, "7"]}}, {}]
     samples = [
-        MultiTurnSample(user_input=[HumanMessage(content="go"), AIMessage(tool_calls=[ToolCall(name="f", args=one)])])
-        for one in args
+        MultiTurnSample(
+            user_input=[HumanMessage(content="go"), AIMessage(tool_calls=[ToolCall(name="f", args=argument)])]
+        )
+        for argument in args
     ]
     again = trip(EvaluationDataset(samples), tmp_path)
-    found = [sample.user_input[1] for sample in again if isinstance(sample, MultiTurnSample)]
-    calls = [call for message in found if isinstance(message, AIMessage) for call in message.tool_calls or ()]
+    messages = [sample.user_input[1] for sample in again if isinstance(sample, MultiTurnSample)]
+    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls or ()]
     assert repr([call.args for call in calls]) == repr(args)
 
 
@@ -342,15 +346,15 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("given", "rule"),
+    ("rows", "rule"),
     [
         ([SingleTurnSample(user_input="a"), {"user_input": "b"}], "sample 1: is a dict; .* read by .*from_list"),
         ("d.jsonl", "sample 0: is a str; a SingleTurnSample or a MultiTurnSample is needed"),
     ],
 )
-def test_what_is_no_sample_is_refused_at_once(given: Any, rule: str) -> None:
+def test_what_is_no_sample_is_refused_at_once(rows: Any, rule: str) -> None:
     with pytest.raises(UsageError, match=rule):
-        EvaluationDataset(given)
+        EvaluationDataset(rows)
 
 
 def test_samples_of_two_kinds_are_refused() -> None:

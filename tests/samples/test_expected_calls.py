@@ -47,8 +47,8 @@ SHAPES: list[Any] = [
 def test_the_arguments_are_read_by_whatever_name_a_format_gives_them(call: Any) -> None:
     assert read(call) == ARGUMENTS
     if not isinstance(call, ToolCall):
-        [wanted] = Calls.model_validate({"calls": [call]}).calls
-        assert (wanted.name, wanted.arguments) == ("refund", ARGUMENTS)
+        [expected_call] = Calls.model_validate({"calls": [call]}).calls
+        assert (expected_call.name, expected_call.arguments) == ("refund", ARGUMENTS)
 
 
 WRONG: list[Any] = [
@@ -117,12 +117,12 @@ def test_a_misspelt_key_is_named_with_the_right_one() -> None:
         read({"name": "refund", "argumnts": ARGUMENTS})
 
 
-KNOWN = frozenset(
+KNOWN_KEYS = frozenset(
     "id type name index function custom agent arguments args input parameters input_parameters kwargs".split()  # noqa: SIM905
 )
 
 
-@given(st.text(min_size=1, max_size=12).filter(lambda key: key not in KNOWN))
+@given(st.text(min_size=1, max_size=12).filter(lambda key: key not in KNOWN_KEYS))
 def test_no_other_key_is_dropped(key: str) -> None:
     with pytest.raises(ValidationError):
         Sample(id="a", input="x", reference_tool_calls=[{"name": "refund", key: ARGUMENTS}])  # pyright: ignore[reportArgumentType]

@@ -29,10 +29,10 @@ CONVERSATIONS = EvaluationDataset([CONVERSATION, SHORT])
 
 
 def test_conversations_come_back_with_the_arguments_that_each_call_had() -> None:
-    made = CONVERSATIONS.to_hf_dataset()
-    assert isinstance(made, datasets.Dataset)
-    assert made.column_names == CONVERSATIONS.features()
-    again = EvaluationDataset.from_hf_dataset(made)
+    dataset = CONVERSATIONS.to_hf_dataset()
+    assert isinstance(dataset, datasets.Dataset)
+    assert dataset.column_names == CONVERSATIONS.features()
+    again = EvaluationDataset.from_hf_dataset(dataset)
     assert again == CONVERSATIONS
     assert again.to_list() == CONVERSATIONS.to_list()
 
@@ -53,9 +53,9 @@ def test_the_parquet_file_of_such_a_dataset_is_read_as_well(tmp_path: Path) -> N
 def test_keys_that_arrow_added_to_arguments_are_taken_away() -> None:
     """As in a dataset that Ragas made, whose calls have their arguments as objects: Arrow gives both all keys."""
     calls = [{"name": "f", "args": {"a": 1}}, {"name": "g", "args": {"b": 2}}]
-    made = datasets.Dataset.from_list([{"user_input": [{"type": "ai", "content": "", "tool_calls": calls}]}])
-    assert made[0]["user_input"][0]["tool_calls"][0]["args"] == {"a": 1, "b": None}
-    (sample,) = EvaluationDataset.from_hf_dataset(made)
+    dataset = datasets.Dataset.from_list([{"user_input": [{"type": "ai", "content": "", "tool_calls": calls}]}])
+    assert dataset[0]["user_input"][0]["tool_calls"][0]["args"] == {"a": 1, "b": None}
+    (sample,) = EvaluationDataset.from_hf_dataset(dataset)
     assert isinstance(sample, MultiTurnSample)
     message = sample.user_input[0]
     assert isinstance(message, AIMessage)
@@ -67,14 +67,14 @@ def test_an_empty_dataset_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "text"),
     [
         ({"train": []}, r"one split of a dataset is needed, such as dataset\['train'\]; got dict"),
         ([{"user_input": "a"}, {"zebra": "b"}], "sample 1: unknown column 'zebra'"),
     ],
 )
-def test_what_is_no_split_or_no_sample_is_named(rows: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_no_split_or_no_sample_is_named(rows: Any, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
         EvaluationDataset.from_hf_dataset(rows)
 
 

@@ -62,16 +62,16 @@ IMAGE = {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "text"),
     [
         ({"role": "system", "content": "Be brief."}, r"sample 0: message 0 \(system\): Ragas has no such message"),
         ({"role": "user", "content": [IMAGE]}, r"message 0 \(user\): Ragas supports only text messages"),
         ({"role": "user", "content": "x", "type": "message"}, r"message 0 \(user\): has a key 'type'"),
     ],
 )
-def test_what_ragas_has_no_place_for_is_refused_and_named(message: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_what_ragas_has_no_place_for_is_refused_and_named(message: dict[str, Any], text: str, tmp_path: Path) -> None:
     dataset = EvaluationDataset([MultiTurnSample.model_validate({"user_input": [message]})])
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=text):
         dataset.to_jsonl(tmp_path / "d.jsonl", "ragas")
     assert not list(tmp_path.iterdir())
 

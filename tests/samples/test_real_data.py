@@ -43,12 +43,12 @@ def flat(message: dict[str, Any]) -> dict[str, Any]:
     calls = message.get("tool_calls")
     if calls is None:
         return message
-    written = [(call["id"], call["function"]) for call in calls]
+    calls_written = [(call["id"], call["function"]) for call in calls]
     return {
         **message,
         "tool_calls": [
             {"id": id_, "name": function["name"], "arguments": json.loads(function["arguments"])}
-            for id_, function in written
+            for id_, function in calls_written
         ],
     }
 

@@ -21,7 +21,7 @@ def read(
     return read_sample(row, line=7, position=4, base=base or Path(), fields=fields, file=file, cells=cells)
 
 
-def held(sample: Sample) -> dict[str, Any]:
+def dump(sample: Sample) -> dict[str, Any]:
     return sample.model_dump(exclude_defaults=True, exclude={"id"})
 
 
@@ -65,16 +65,16 @@ def test_the_id_that_lost_is_kept() -> None:
 
 
 def test_a_prompt_is_an_input_unless_there_is_one() -> None:
-    assert held(read({"prompt": "p"})) == {"input": "p"}
-    assert held(read({"input": None, "prompt": "p"})) == {"input": "p"}
-    assert held(read({"input": "i", "prompt": "p"})) == {"input": "i", "metadata": {"prompt": "p"}}
+    assert dump(read({"prompt": "p"})) == {"input": "p"}
+    assert dump(read({"input": None, "prompt": "p"})) == {"input": "p"}
+    assert dump(read({"input": "i", "prompt": "p"})) == {"input": "i", "metadata": {"prompt": "p"}}
 
 
 def test_variables_may_stand_in_the_metadata() -> None:
     metadata: dict[str, Any] = {"agent_args": {"a": 1}, "rubric_vars": {"b": 2}, "extra_vars": {"c": 3}, "d": 4}
     expected = {"input": "x", **metadata, "metadata": {"d": 4}}
     del expected["d"]
-    assert held(read({"input": "x", "metadata": metadata})) == expected
+    assert dump(read({"input": "x", "metadata": metadata})) == expected
     assert metadata["agent_args"] == {"a": 1}
 
 
@@ -92,7 +92,7 @@ def test_the_mark_at_the_beginning_of_a_file_is_not_part_of_its_text(tmp_path: P
 def test_a_row_of_ragas_is_an_input_and_its_truth() -> None:
     row = {"user_input": "q", "reference": "a", "response": "r", "retrieved_contexts": ["c"], "rubrics": {"k": "v"}}
     rest = {"response": "r", "retrieved_contexts": ["c"], "rubrics": {"k": "v"}}
-    assert held(read(row)) == {"input": "q", "ground_truth": "a", "metadata": rest}
+    assert dump(read(row)) == {"input": "q", "ground_truth": "a", "metadata": rest}
     assert read({"user_input": "q", "rubric": {"k": "v"}}).metadata == {"rubrics": {"k": "v"}}
 
 
@@ -161,7 +161,7 @@ def test_what_no_field_takes_is_kept_in_the_metadata() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "meant"),
+    ("key", "field"),
     [
         ("inptu", "input"),
         ("Input", "input"),
@@ -171,8 +171,8 @@ def test_what_no_field_takes_is_kept_in_the_metadata() -> None:
         ("polcy", "policy"),
     ],
 )
-def test_a_key_that_looks_misspelt_is_an_error(key: str, meant: str) -> None:
-    with pytest.raises(UsageError, match=f"unknown key '{key}'; did you mean '{meant}'"):
+def test_a_key_that_looks_misspelt_is_an_error(key: str, field: str) -> None:
+    with pytest.raises(UsageError, match=f"unknown key '{key}'; did you mean '{field}'"):
         read({"prompt": "x", key: "y"})
 
 
@@ -209,10 +209,10 @@ def test_a_bad_row_is_one_line_with_its_place(row: dict[str, Any], rule: str) ->
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("held", "why"), [(b"\xff", "not UTF-8"), (b" \n", "empty")])
+@pytest.mark.parametrize(("content", "why"), [(b"\xff", "not UTF-8"), (b" \n", "empty")])
 @pytest.mark.parametrize("name", ["rubric_path", "policy_path"])
-def test_a_file_without_a_text_is_an_error(tmp_path: Path, name: str, held: bytes, why: str) -> None:
-    (tmp_path / "r.txt").write_bytes(held)
+def test_a_file_without_a_text_is_an_error(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+    (tmp_path / "r.txt").write_bytes(content)
     with pytest.raises(UsageError, match=rf"{name}: 'r\.txt' is {why}"):
         read({"input": "a", name: "r.txt"}, base=tmp_path)
 
@@ -303,7 +303,7 @@ def test_what_a_tester_is_told_in_a_table_is_text_and_its_lists_are_json() -> No
         "min_turns": "2",
         "max_turns": "5",
     }
-    assert held(read(row, cells=True)) == {
+    assert dump(read(row, cells=True)) == {
         **row,
         "facts": {"order": "1042"},
         "restrictions": ["no names"],

@@ -86,8 +86,8 @@ reference_answer correct_answer target Expected_Output
 @pytest.mark.parametrize("key", [*TRUTHS.split(), "expectedOutput", "__expected1", "Expected Output", "solution"])
 @pytest.mark.parametrize("value", ["Paris", ["Paris", "paris"], 42, {"a": 1}])
 def test_a_word_of_another_tool_for_the_truth_is_refused(key: str, value: object) -> None:
-    told = refusal({key: value})
-    assert told == "" if (key, type(value)) == ("target", dict) else "did you mean 'ground_truth'?" in told
+    text = refusal({key: value})
+    assert text == "" if (key, type(value)) == ("target", dict) else "did you mean 'ground_truth'?" in text
 
 
 @pytest.mark.parametrize("key", ["expected_tools", "expected_tool_calls", "expected_trajectory"])
@@ -160,11 +160,11 @@ TESTS_IN_KEYS: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "path", "meant"), TESTS_IN_KEYS)
-def test_a_test_inside_of_another_key_is_refused(row: dict[str, Any], path: str, meant: str) -> None:
+@pytest.mark.parametrize(("row", "path", "field"), TESTS_IN_KEYS)
+def test_a_test_inside_of_another_key_is_refused(row: dict[str, Any], path: str, field: str) -> None:
     problem = refusal(row)
     assert f"{path}: unknown key" in problem
-    assert f"did you mean '{meant}'?" in problem
+    assert f"did you mean '{field}'?" in problem
     assert refusal(row, log=True) == "" or "contains" in str(row)
 
 
@@ -258,11 +258,14 @@ def test_each_wrong_key_of_a_row_is_named_at_its_line(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError) as raised:
         check_samples(rows)
-    assert [(one.line, one.message.split(":")[0]) for one in raised.value.problems] == [(2, "assert"), (2, "answer")]
+    assert [(problem.line, problem.message.split(":")[0]) for problem in raised.value.problems] == [
+        (2, "assert"),
+        (2, "answer"),
+    ]
     assert len(unusable_rows(rows)) == 1
     with pytest.raises(UsageError) as raised:
         check_samples(rows, log=True)
-    assert [one.message.split(":")[0] for one in raised.value.problems] == ["assert"]
+    assert [problem.message.split(":")[0] for problem in raised.value.problems] == ["assert"]
 
 
 def test_a_column_of_a_table_is_a_key_as_well(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def dataset(folder: Path, *rows: dict[str, Any] | str) -> Path:
     return path
 
 
-def asked(*ids: str, **fields: Any) -> list[dict[str, Any]]:
+def build_rows(*ids: str, **fields: Any) -> list[dict[str, Any]]:
     return [{"id": id_, "input": "x", **fields} for id_ in ids]
 
 
@@ -103,7 +103,7 @@ def test_trials_of_one_id_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_each_repetition_names_the_one_before(tmp_path: Path) -> None:
-    problems = problems_of(dataset(tmp_path, *asked("a", "b", "a", "a", "b")))
+    problems = problems_of(dataset(tmp_path, *build_rows("a", "b", "a", "a", "b")))
     assert [(line, rule.partition("in line ")[2][0]) for line, rule in problems] == [(3, "1"), (4, "3"), (5, "2")]
 
 
@@ -113,7 +113,7 @@ def test_an_explicit_id_may_not_repeat_a_counted_one(tmp_path: Path) -> None:
 
 def test_the_rows_of_one_line_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "data.json"
-    path.write_text(json.dumps(asked("a", "b", "a")))
+    path.write_text(json.dumps(build_rows("a", "b", "a")))
     [(line, rule)] = problems_of(path)
     assert line == 1
     assert "id 'a'" in rule
@@ -121,12 +121,12 @@ def test_the_rows_of_one_line_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_check_names_every_problem(tmp_path: Path) -> None:
     assert len(problems_of(dataset(tmp_path, *["broken"] * 50))) == 50
-    assert len(problems_of(dataset(tmp_path, *asked(*["a"] * 50), "broken"))) == 50
+    assert len(problems_of(dataset(tmp_path, *build_rows(*["a"] * 50), "broken"))) == 50
 
 
 def test_a_check_lists_so_many_problems_and_counts_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vivavoce.samples.rows.MAX_PROBLEMS", 3)
-    problems = problems_of(dataset(tmp_path, *asked("a", "a"), *["broken"] * 4))
+    problems = problems_of(dataset(tmp_path, *build_rows("a", "a"), *["broken"] * 4))
     assert [line for line, _ in problems] == [3, 4, 5, None]
     assert problems[-1][1] == "and 2 more mistakes"
 
@@ -136,7 +136,7 @@ def test_duplicates_are_named_among_rows_with_other_mistakes(tmp_path: Path) -> 
         if sample.input == "wrong":
             raise UsageError("wrong")
 
-    path = dataset(tmp_path, {"id": "x", "input": "wrong"}, *asked("a", "b", "a"), {"id": "x", "input": "wrong"})
+    path = dataset(tmp_path, {"id": "x", "input": "wrong"}, *build_rows("a", "b", "a"), {"id": "x", "input": "wrong"})
     with pytest.raises(UnusableRows) as caught:
         check_samples(path, check=refuse)
     assert [problem.line for problem in caught.value.problems] == [1, 4, 5, 5]
@@ -144,7 +144,7 @@ def test_duplicates_are_named_among_rows_with_other_mistakes(tmp_path: Path) -> 
 
 
 def test_a_check_looks_at_the_chosen_samples_only(tmp_path: Path) -> None:
-    path = dataset(tmp_path, *asked("a", "b", tags=["x"]), *asked("a", tags=["y"]))
+    path = dataset(tmp_path, *build_rows("a", "b", tags=["x"]), *build_rows("a", tags=["y"]))
     assert check_samples(path, tags=["x"]).samples == 2
     assert check_samples(path, limit=2).samples == 2
     assert len(problems_of(path)) == 1
@@ -162,5 +162,5 @@ def test_rows_for_a_tester_are_counted() -> None:
         {"id": "both", "input": "Hi", "goal": "g"},
         {"id": "recorded", "messages": [{"role": "user", "content": "Hi"}], "goal": "g"},
     ]
-    found = check_samples(rows)
-    assert (found.samples, found.silent, found.goals, found.recorded) == (4, 1, 3, 1)
+    sample_count = check_samples(rows)
+    assert (sample_count.samples, sample_count.silent, sample_count.goals, sample_count.recorded) == (4, 1, 3, 1)

@@ -16,20 +16,20 @@ def sample(**fields: Any) -> Sample:
 
 
 def test_one_message_is_said_once_and_a_list_one_by_one() -> None:
-    assert [said.text for said in sample(input="a").said] == ["a"]
-    assert [said.text for said in sample(input=["a", "b"]).said] == ["a", "b"]
+    assert [user_message.text for user_message in sample(input="a").user_messages] == ["a"]
+    assert [user_message.text for user_message in sample(input=["a", "b"]).user_messages] == ["a", "b"]
     assert sample(input=["a", "b"]).turn_count == 2
 
 
 def test_a_recorded_conversation_has_turns_and_nothing_to_say() -> None:
-    one = sample(messages=TALK)
-    assert (one.said, one.turn_count) == ((), 2)
+    talk_sample = sample(messages=TALK)
+    assert (talk_sample.user_messages, talk_sample.turn_count) == ((), 2)
 
 
 def test_what_the_user_says_may_have_several_parts() -> None:
     picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}
-    [said] = sample(input=[picture]).said
-    assert said.to_dict() == picture
+    [message] = sample(input=[picture]).user_messages
+    assert message.to_dict() == picture
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_grader_of_one_turn_sees_that_turn_only() -> None:
         input=["a", "b"], ground_truth=["A", None], reference_tool_calls=[None, [{"name": "f", "args": {"x": 1}}]]
     )
     assert whole.per_turn
-    assert [said.text for said in whole.said] == ["a", "b"]
+    assert [user_message.text for user_message in whole.user_messages] == ["a", "b"]
     first, second = whole.turns
     assert (first.input, first.ground_truth, first.reference_tool_calls) == ("a", "A", None)
     assert (second.input, second.ground_truth) == ("b", None)
     assert [call.name for call in second.reference_tool_calls or [] if isinstance(call, ToolCall)] == ["f"]
-    assert [said.text for said in second.said] == ["b"]
+    assert [user_message.text for user_message in second.user_messages] == ["b"]
     assert second.turn_count == 1
     assert second.scenario_hash != whole.scenario_hash
 
@@ -85,13 +85,13 @@ def test_a_single_truth_is_seen_at_every_turn() -> None:
 
 
 def test_the_scenario_depends_on_what_is_asked_and_known() -> None:
-    one = sample(input="a", ground_truth="b")
+    scripted = sample(input="a", ground_truth="b")
     assert (
-        one.scenario_hash
+        scripted.scenario_hash
         == Sample(id="2", trial=3, input="a", ground_truth="b", tags=["x"], metadata={"y": 1}).scenario_hash
     )
-    assert one.scenario_hash != sample(input="a", ground_truth="c").scenario_hash
-    assert one.scenario_hash != sample(input=["a"], ground_truth="b").scenario_hash
+    assert scripted.scenario_hash != sample(input="a", ground_truth="c").scenario_hash
+    assert scripted.scenario_hash != sample(input=["a"], ground_truth="b").scenario_hash
 
 
 def test_ground_truths_keep_their_type() -> None:
@@ -100,9 +100,9 @@ def test_ground_truths_keep_their_type() -> None:
 
 
 def test_a_goal_alone_is_enough_for_a_tester() -> None:
-    one = sample(goal="Return it")
-    assert (one.said, one.turn_count, one.turns) == ((), 0, ())
-    assert [said.text for said in sample(goal="Return it", input=["Hi"]).said] == ["Hi"]
+    goal_sample = sample(goal="Return it")
+    assert (goal_sample.user_messages, goal_sample.turn_count, goal_sample.turns) == ((), 0, ())
+    assert [user_message.text for user_message in sample(goal="Return it", input=["Hi"]).user_messages] == ["Hi"]
 
 
 @pytest.mark.parametrize("field", [{"min_turns": -1}, {"max_turns": 0}, {"facts": {"order": 1042}}, {"persona": 7}])
@@ -112,7 +112,7 @@ def test_what_a_tester_cannot_be_told_is_refused(field: dict[str, Any]) -> None:
 
 
 def test_what_the_tester_is_told_is_part_of_the_scenario() -> None:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "instructions": "x",
         "scenario": "x",
         "persona": "x",
@@ -121,14 +121,19 @@ def test_what_the_tester_is_told_is_part_of_the_scenario() -> None:
         "min_turns": 1,
         "max_turns": 9,
     }
-    hashes = {sample(goal="g", **{name: value}).scenario_hash for name, value in told.items()}
-    assert len(hashes | {sample(goal="g").scenario_hash}) == len(told) + 1
+    hashes = {sample(goal="g", **{name: value}).scenario_hash for name, value in fields.items()}
+    assert len(hashes | {sample(goal="g").scenario_hash}) == len(fields) + 1
 
 
 def test_graders_see_the_sample_with_what_was_said_in_the_conversation_that_was_held() -> None:
-    one = sample(goal="g", input="Hi", ground_truth="b", tags=["t"])
-    held = one.held(sample(messages=TALK).messages or [])
-    assert (held.input, held.said, held.turn_count) == (None, (), 2)
-    assert [turn.messages and turn.messages[0].text for turn in held.turns] == ["a", "c"]
-    assert (held.id, held.goal, held.ground_truth, held.tags) == ("1", "g", "b", ["t"])
-    assert one.input == "Hi"
+    goal_sample = sample(goal="g", input="Hi", ground_truth="b", tags=["t"])
+    graded_sample = goal_sample.with_messages(sample(messages=TALK).messages or [])
+    assert (graded_sample.input, graded_sample.user_messages, graded_sample.turn_count) == (None, (), 2)
+    assert [turn.messages and turn.messages[0].text for turn in graded_sample.turns] == ["a", "c"]
+    assert (graded_sample.id, graded_sample.goal, graded_sample.ground_truth, graded_sample.tags) == (
+        "1",
+        "g",
+        "b",
+        ["t"],
+    )
+    assert goal_sample.input == "Hi"

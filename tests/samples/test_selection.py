@@ -5,21 +5,21 @@ from vivavoce.samples.rows import Selection, exactly
 IDS = ["total-1", "total-2", "tax", "odd[1]", "odd1"]
 
 
-def chosen(*names: str) -> list[str]:
+def select(*names: str) -> list[str]:
     selection = Selection.of(names)
-    return [one for one in IDS if one in selection]
+    return [name for name in IDS if name in selection]
 
 
 def test_names_are_ids_or_patterns() -> None:
-    assert chosen("tax") == ["tax"]
-    assert chosen("total-*", "tax") == ["total-1", "total-2", "tax"]
-    assert chosen("total-?") == chosen("total-[12]") == ["total-1", "total-2"]
+    assert select("tax") == ["tax"]
+    assert select("total-*", "tax") == ["total-1", "total-2", "tax"]
+    assert select("total-?") == select("total-[12]") == ["total-1", "total-2"]
 
 
 def test_an_id_that_looks_like_a_pattern_is_still_an_id() -> None:
-    assert chosen("odd[1]") == ["odd[1]", "odd1"]
-    assert chosen(*exactly(["odd[1]"])) == ["odd[1]"]
-    assert chosen(*exactly(IDS)) == IDS
+    assert select("odd[1]") == ["odd[1]", "odd1"]
+    assert select(*exactly(["odd[1]"])) == ["odd[1]"]
+    assert select(*exactly(IDS)) == IDS
 
 
 def test_names_that_fit_nothing_are_missing() -> None:

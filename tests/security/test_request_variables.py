@@ -18,7 +18,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.command_line import testing_suite as suite_of_test
-from vivavoce.suites.document import filled
+from vivavoce.suites.document import fill_variables
 from vivavoce.suites.load import Suite, dump_spec, stored_suite, suite_record_from
 from vivavoce.testing import LoopbackServer
 
@@ -127,7 +127,7 @@ def test_the_record_of_a_described_suite_gives_the_suite_again(text: str) -> Non
         assert VALUE not in json.dumps(spec)
         assert stored_suite(run).spec == suite.spec
         assert dump_spec(stored_suite(run)) == spec
-        assert filled(suite_record_from(spec, "written-to-a-file.yaml")) == suite.spec.model_dump(
+        assert fill_variables(suite_record_from(spec, "written-to-a-file.yaml")) == suite.spec.model_dump(
             mode="json", exclude_none=True
         )
 

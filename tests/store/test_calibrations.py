@@ -48,7 +48,7 @@ def test_it_is_found_by_run_grader_and_fingerprint(held: Store) -> None:
     assert held.calibrations.with_fingerprints(["f2", "f9"]) == [newer, older]
     assert held.calibrations.with_fingerprints([]) == []
     assert [one.action for one in held.audit.entries().entries][:2] == ["calibration.keep"] * 2
-    assert (newer.unsure, newer.split, newer.unscored, newer.drawn) == (1, 2, 3, newer.labels)
+    assert (newer.unsure, newer.split, newer.unscored, newer.drawn_labels) == (1, 2, 3, newer.labels)
 
 
 def test_one_of_another_judge_is_stale(held: Store) -> None:

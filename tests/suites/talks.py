@@ -36,12 +36,12 @@ def scores(result: RunResult, name: str = "safety") -> dict[str, tuple[str, floa
     return {o.attempt.key.sample_id: (o.scores[name].state, o.scores[name].value) for o in result.outcomes()}
 
 
-def written(data: Iterable[Row]) -> Path:
+def write_rows(data: Iterable[Row]) -> Path:
     Path("talks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data))
     return Path("talks.jsonl")
 
 
-async def streamed(data: Iterable[Row]) -> AsyncIterator[Row]:
+async def stream_rows(data: Iterable[Row]) -> AsyncIterator[Row]:
     for row in data:
         await asyncio.sleep(0)
         yield row

@@ -119,10 +119,10 @@ JUDGE: Row = {"kind": "model_judge", "prompt": "Is {submission} right?"}
 def test_a_threshold_decides_what_passes_and_never_the_value(
     grader: Row, value: float, low: float, high: float, model: str
 ) -> None:
-    named = {"model": model} if grader is JUDGE else {}
+    judge_fields = {"model": model} if grader is JUDGE else {}
     gate = {"metric_key": "it", "aggregation": "accuracy", "value": 100}
     for threshold, passed in ((low, True), (high, False)):
-        result = run({**grader, **named, "threshold": threshold}, gate=gate)
+        result = run({**grader, **judge_fields, "threshold": threshold}, gate=gate)
         assert (scores(result)["it"].value, scores(result)["it"].passed) == (value, passed)
         assert result.summary.grader("it").pass_rate == float(passed)
         assert (result.summary.verdict, result.exit_code) == (("pass", 0) if passed else ("fail", 1))
@@ -154,16 +154,16 @@ def test_a_reward_passes_by_its_own_threshold_or_as_its_one_grader_does(
     reward: Row, of_grader: float | None, of_reward: float | None, passed: bool
 ) -> None:
     grader = {"kind": "tool", "function": "own.py:share", "threshold": of_grader}
-    found = reward_of(run(grader, reward={**reward, "threshold": of_reward}))
-    assert (found.value, found.passed) == (0.8, passed)
+    score = reward_of(run(grader, reward={**reward, "threshold": of_reward}))
+    assert (score.value, score.passed) == (0.8, passed)
 
 
 @pytest.mark.parametrize(("threshold", "passed"), [(None, False), (0.5, True)])
 def test_a_reward_of_ones_own_passes_by_its_threshold(threshold: float | None, passed: bool) -> None:
     Path("own.py").write_text(OWN + "\ndef half(ctx):\n    return ctx.grades['it'].score / 2 + 0.1\n")
     reward = {"kind": "custom", "function": "own.py:half", "threshold": threshold}
-    found = reward_of(run({"kind": "tool", "function": "own.py:share"}, reward=reward))
-    assert (found.value, found.passed) == (0.5, passed)
+    score = reward_of(run({"kind": "tool", "function": "own.py:share"}, reward=reward))
+    assert (score.value, score.passed) == (0.5, passed)
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def ran(grader: str) -> RunResult:
 
 def test_only_what_the_first_is_unsure_of_goes_to_the_judge() -> None:
     result = ran(RUBRIC + CASCADE)
-    scores = {one.attempt.key.sample_id: one.scores["judged"] for one in result.outcomes()}
-    found = {name: (one.extra["decided_by"], one.value, one.passed) for name, one in scores.items()}
-    assert found == {"good": ("first", 0.95, True), "bad": ("first", 0.1, False), "doubt": ("then", 0.5, False)}
+    scores = {outcome.attempt.key.sample_id: outcome.scores["judged"] for outcome in result.outcomes()}
+    decisions = {name: (score.extra["decided_by"], score.value, score.passed) for name, score in scores.items()}
+    assert decisions == {"good": ("first", 0.95, True), "bad": ("first", 0.1, False), "doubt": ("then", 0.5, False)}
     assert result.grading.fingerprints != ran(RUBRIC).grading.fingerprints
     other = CASCADE.replace("0.9", "0.8")
     assert result.grading.fingerprints != ran(RUBRIC + other).grading.fingerprints
@@ -79,36 +79,36 @@ def test_only_what_the_first_is_unsure_of_goes_to_the_judge() -> None:
 
 def test_the_threshold_of_the_grader_is_that_of_the_judge() -> None:
     result = ran(RUBRIC.replace("0.6", "0.99") + CASCADE)
-    scores = {one.attempt.key.sample_id: one.scores["judged"] for one in result.outcomes()}
-    assert {name: one.passed for name, one in scores.items()} == {"good": True, "bad": False, "doubt": False}
+    scores = {outcome.attempt.key.sample_id: outcome.scores["judged"] for outcome in result.outcomes()}
+    assert {name: score.passed for name, score in scores.items()} == {"good": True, "bad": False, "doubt": False}
 
 
 @pytest.mark.parametrize(("grader", "verdicts"), [(RUBRIC + CASCADE, 6), (METRIC + CASCADE, 6)])
 def test_a_dry_run_says_at_most_how_many_verdicts(grader: str, verdicts: int) -> None:
     Path("suite.yaml").write_text(SUITE + grader)
-    found = check_suite(load_suite(Path("suite.yaml")))
-    assert (found.verdicts, found.depends) == (verdicts, True)
+    forecast = check_suite(load_suite(Path("suite.yaml")))
+    assert (forecast.verdicts, forecast.depends) == (verdicts, True)
 
 
 def test_a_cheap_metric_may_be_asked_first() -> None:
     cheap = '    cascade: {metric: refusal, passes_from: 1}\n    model: "judges.py:yes"\n'
     Path("judges.py").write_text(JUDGES + YES)
     result = ran('    kind: metric\n    metric: aspect_critic\n    config: {definition: "Is it good?"}\n' + cheap)
-    scores = [one.scores["judged"] for one in result.outcomes()]
-    assert [(one.extra["decided_by"], one.passed) for one in scores] == [("first", True)] * 3
-    assert [one.name for one in scores] == ["judged"] * 3
+    scores = [outcome.scores["judged"] for outcome in result.outcomes()]
+    assert [(score.extra["decided_by"], score.passed) for score in scores] == [("first", True)] * 3
+    assert [score.name for score in scores] == ["judged"] * 3
 
 
 def test_a_cascade_grades_the_extracted_text_as_a_whole() -> None:
     Path("judges.py").write_text(JUDGES + YES)
     metric = METRIC.replace("large", "yes") + "    extractor: last_assistant\n"
     result = ran(metric + "    cascade: {metric: refusal, fails_below: 0.5}\n")
-    scores = [one.scores["judged"] for one in result.outcomes()]
-    assert [(one.extra["decided_by"], one.passed) for one in scores] == [("then", True)] * 3
+    scores = [outcome.scores["judged"] for outcome in result.outcomes()]
+    assert [(score.extra["decided_by"], score.passed) for score in scores] == [("then", True)] * 3
 
 
 @pytest.mark.parametrize(
-    ("grader", "said"),
+    ("grader", "text"),
     [
         (RUBRIC + CASCADE.replace("0.2", "0.95"), "suite.yaml:14:5 graders.judged.cascade: fails_below must be less"),
         (RUBRIC + '    cascade: {model: "judges.py:small"}\n', "needs fails_below, passes_from or both"),
@@ -129,8 +129,8 @@ def test_a_cascade_grades_the_extracted_text_as_a_whole() -> None:
         ("    kind: metric\n    metric: contains\n" + CASCADE, "'contains' asks no model; remove cascade"),
     ],
 )
-def test_what_is_no_cascade_is_a_mistake_of_the_suite(grader: str, said: str) -> None:
+def test_what_is_no_cascade_is_a_mistake_of_the_suite(grader: str, text: str) -> None:
     Path("suite.yaml").write_text(SUITE + grader)
     with pytest.raises(UsageError) as caught:
         check_suite(load_suite(Path("suite.yaml")))
-    assert said in str(caught.value)
+    assert text in str(caught.value)

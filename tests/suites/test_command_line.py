@@ -25,7 +25,7 @@ def test_an_endpoint_is_an_address_and_a_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "text"),
     [
         ("nofile.py:f", "--target: no file 'nofile.py'"),
         ("bot.py:rpely", "--target: bot.py has no 'rpely'; did you mean 'reply'?"),
@@ -38,11 +38,11 @@ def test_an_endpoint_is_an_address_and_a_model() -> None:
         ),
     ],
 )
-def test_a_wrong_name_is_one_line_that_names_the_option(name: str, said: str) -> None:
+def test_a_wrong_name_is_one_line_that_names_the_option(name: str, text: str) -> None:
     Path("bot.py").write_text("def reply(message): ...\n")
     with pytest.raises(UsageError) as caught:
         read_target(name)
-    assert str(caught.value) == said
+    assert str(caught.value) == text
 
 
 def test_a_file_that_raises_keeps_its_own_place(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def ran(grader: str) -> RunResult:
 
 def test_only_what_fails_is_asked_again_and_the_threshold_of_the_grader_says_what_fails() -> None:
     result = ran(RUBRIC + CONFIRM)
-    scores = {one.attempt.key.sample_id: one.scores["judged"] for one in result.outcomes()}
+    scores = {outcome.attempt.key.sample_id: outcome.scores["judged"] for outcome in result.outcomes()}
     assert [score.reason for score in scores.values() if score.state == "error"] == []
     assert {name: score.passed for name, score in scores.items()} == {"good": True, "bad": False, "doubt": True}
     assert {name: len(score.extra.get("opinions", ())) for name, score in scores.items()} == {
@@ -75,12 +75,12 @@ def test_only_what_fails_is_asked_again_and_the_threshold_of_the_grader_says_wha
 
 def test_a_dry_run_says_at_most_how_many_verdicts() -> None:
     Path("suite.yaml").write_text(SUITE + RUBRIC + CONFIRM)
-    found = check_suite(load_suite(Path("suite.yaml")))
-    assert (found.verdicts, found.depends) == (9, True)
+    forecast = check_suite(load_suite(Path("suite.yaml")))
+    assert (forecast.verdicts, forecast.depends) == (9, True)
 
 
 @pytest.mark.parametrize(
-    ("grader", "said"),
+    ("grader", "text"),
     [
         ("    kind: metric\n    metric: turn_count\n    threshold: 1\n" + CONFIRM, "confirm is for a metric that asks"),
         (RUBRIC + "    confirm: {votes: 2}\n", "confirm: the key 'model' is missing"),
@@ -94,8 +94,8 @@ def test_a_dry_run_says_at_most_how_many_verdicts() -> None:
         ),
     ],
 )
-def test_what_cannot_be_confirmed_is_a_mistake_of_the_suite(grader: str, said: str) -> None:
+def test_what_cannot_be_confirmed_is_a_mistake_of_the_suite(grader: str, text: str) -> None:
     Path("suite.yaml").write_text(SUITE + grader)
     with pytest.raises(UsageError) as caught:
         check_suite(load_suite(Path("suite.yaml")))
-    assert said in str(caught.value)
+    assert text in str(caught.value)

@@ -79,7 +79,7 @@ def test_era_d_becomes_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "text"),
     [
         ("sandbox", "{kind: modal}", "sandbox: asks for a Modal sandbox"),
         (
@@ -96,9 +96,9 @@ def test_era_d_becomes_ours(tmp_path: Path) -> None:
         ("graders", "{right: {kind: model_judge, prompt: p, provider: acme}}", "no provider 'acme'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_by_name(tmp_path: Path, key: str, value: str, said: str) -> None:
+def test_what_cannot_be_done_is_refused_by_name(tmp_path: Path, key: str, value: str, text: str) -> None:
     suite = read(tmp_path, era_d(**{key: value}))
-    assert [problem.line is not None and said in problem.message for problem in suite.problems] == [True]
+    assert [problem.line is not None and text in problem.message for problem in suite.problems] == [True]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_groups_of_all_matches_are_counted_as_there(tmp_path: Path, config: str,
 
 
 def test_the_one_grader_of_the_first_suites_is_a_grader(tmp_path: Path) -> None:
-    one = "grader:\n  kind: tool\n  function: contains\ngate:\n  op: gte\n  value: 0.75\n"
-    suite = read(tmp_path, ERA_A[: ERA_A.index("graders:")] + one)
+    text = "grader:\n  kind: tool\n  function: contains\ngate:\n  op: gte\n  value: 0.75\n"
+    suite = read(tmp_path, ERA_A[: ERA_A.index("graders:")] + text)
     assert list(suite.spec.graders) == ["grader"]
     assert suite.spec.gate is not None
     assert suite.spec.gate.model_dump()["metric_key"] == "grader"
@@ -158,11 +158,11 @@ LACKS = {
 def test_a_real_suite_validates_and_what_it_lacks_is_named(name: str) -> None:
     suite = load_suite(REAL / name)
     assert suite.era == name[4].upper()
-    found: list[str] = []
+    texts: list[str] = []
     try:
         check_suite(suite)
     except UsageError as error:
-        found = [problem.message for problem in error.problems]
-    assert len(found) == len(LACKS[name])
-    for lack, message in zip(LACKS[name], found, strict=True):
+        texts = [problem.message for problem in error.problems]
+    assert len(texts) == len(LACKS[name])
+    for lack, message in zip(LACKS[name], texts, strict=True):
         assert lack in message

@@ -42,8 +42,8 @@ def read(text: str | bytes) -> dict[str, Any]:
     ],
 )
 def test_yaml_is_read_as_plain_data(text: str, data: dict[str, Any]) -> None:
-    found = read(text)
-    assert repr(found) == repr(data)
+    results = read(text)
+    assert repr(results) == repr(data)
 
 
 @pytest.mark.parametrize(

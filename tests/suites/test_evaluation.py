@@ -26,10 +26,10 @@ from vivavoce.metrics.custom import CategoricalScore, PromptMetric, function_met
 from vivavoce.settings import settings
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
-from .talks import SAFE, Row, rows, scores, streamed, talk, written
+from .talks import SAFE, Row, rows, scores, stream_rows, talk, write_rows
 
 
-def said(messages: list[Any]) -> float:
+def count_messages(messages: list[Any]) -> float:
     """Say whether exactly one question and one answer were seen."""
     return float([message.text for message in messages] == ["Hi.", "Hello."])
 
@@ -46,17 +46,17 @@ FORMS: dict[str, Any] = {
     "histories": lambda: [ConversationHistory.from_dict_list(talk())] * 2,
     "a dataset of conversations": lambda: EvaluationDataset.from_list([{"user_input": talk()}] * 2),
     "a dataset of questions": lambda: EvaluationDataset.from_list([{"user_input": "Hi.", "response": "Hello."}] * 2),
-    "a path": lambda: written(ROWS),
-    "a path as text, of questions": lambda: str(written([{"user_input": "Hi.", "response": "Hello."}] * 2)),
+    "a path": lambda: write_rows(ROWS),
+    "a path as text, of questions": lambda: str(write_rows([{"user_input": "Hi.", "response": "Hello."}] * 2)),
     "a generator": lambda: (row for row in ROWS),
-    "an async generator": lambda: streamed(ROWS),
+    "an async generator": lambda: stream_rows(ROWS),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_conversations_come_in_any_form(form: str) -> None:
-    result = evaluate(FORMS[form](), [function_metric(said)])
-    assert scores(result, "said") == {"0": ("scored", 1.0), "1": ("scored", 1.0)}
+    result = evaluate(FORMS[form](), [function_metric(count_messages)])
+    assert scores(result, "count_messages") == {"0": ("scored", 1.0), "1": ("scored", 1.0)}
     assert (result.run.status, result.exit_code) == ("finished", 0)
 
 
@@ -76,10 +76,10 @@ def test_a_question_with_its_response_keeps_what_was_retrieved_and_what_is_known
 
 def test_what_is_known_of_a_row_reaches_the_judge(server: LoopbackServer, model: str) -> None:
     server.answer = lambda body: {"violations": [], "reasoning": json.dumps(body["messages"]), "confidence": 1}
-    asked = {"goal": "A pony", "context": {"role": "vet"}, "must": ["say neigh"]}
+    fields = {"goal": "A pony", "context": {"role": "vet"}, "must": ["say neigh"]}
     prompt = "{{ goal }} {{ context.role }} {{ must }}"
     metric = SafetyMetric(name="asked", blocks={"rules": prompt})
-    result = evaluate([{"messages": talk(), **asked}], [metric], model=model)
+    result = evaluate([{"messages": talk(), **fields}], [metric], model=model)
     rationale = next(result.outcomes()).scores["asked"].reason or ""
     assert all(word in rationale for word in ("A pony", "vet", "say neigh"))
 
@@ -104,9 +104,9 @@ def test_of_no_conversations_nothing_is_decided() -> None:
     ],
 )
 def test_a_row_that_is_no_conversation_is_named_and_those_before_it_are_kept(row: Any, complaint: str) -> None:
-    given = [{"id": "a", "messages": talk()}, {"messages": talk()}, row, {"messages": talk()}]
+    arguments = [{"id": "a", "messages": talk()}, {"messages": talk()}, row, {"messages": talk()}]
     with pytest.raises(UsageError) as caught:
-        evaluate(given, ["refusal"])
+        evaluate(arguments, ["refusal"])
     first, last = str(caught.value).splitlines()
     assert first.startswith("row 2: ")
     assert complaint in first
@@ -114,12 +114,12 @@ def test_a_row_that_is_no_conversation_is_named_and_those_before_it_are_kept(row
         run = store.run("latest")
         assert store.counts(run.id) == (2, 0)
     assert last == f"finished conversations are stored; continue with resume='{run.id}'"
-    result = evaluate([*given[:2], *given[3:]], ["refusal"], resume=run.id)
+    result = evaluate([*arguments[:2], *arguments[3:]], ["refusal"], resume=run.id)
     assert (result.summary.attempts, result.run.status) == (3, "finished")
 
 
 def test_a_line_of_a_file_that_is_no_conversation_is_named_by_its_line() -> None:
-    path = written([*rows(3), {"id": "bad", "messages": "none"}])
+    path = write_rows([*rows(3), {"id": "bad", "messages": "none"}])
     with pytest.raises(UsageError, match=r"talks\.jsonl:4 messages"):
         evaluate(path, ["refusal"])
 
@@ -150,9 +150,9 @@ def test_what_the_source_of_the_rows_raises_comes_through_and_what_was_measured_
 
 def test_metrics_come_by_name_by_class_name_and_made_with_options(model: str) -> None:
     strict = ToxicityMetric(model, name="strict", threshold=0.0)
-    result = evaluate(rows(4), ["safety", "ToxicityMetric", strict, function_metric(said)], model=model)
+    result = evaluate(rows(4), ["safety", "ToxicityMetric", strict, function_metric(count_messages)], model=model)
     rates = {grader.name: (grader.scored, grader.pass_rate) for grader in result.summary.graders}
-    assert rates == {"safety": (4, 0.75), "toxicity": (4, 0.75), "strict": (4, 0.75), "said": (4, 0.0)}
+    assert rates == {"safety": (4, 0.75), "toxicity": (4, 0.75), "strict": (4, 0.75), "count_messages": (4, 0.0)}
     spec = result.run.spec["graders"]
     assert [spec[name]["metric"] for name in rates] == [
         "safety",
@@ -160,7 +160,11 @@ def test_metrics_come_by_name_by_class_name_and_made_with_options(model: str) ->
         "(given in Python: ToxicityMetric)",
         "(given in Python: FunctionMetric)",
     ]
-    assert (spec["safety"]["model"], spec["strict"]["model"], spec["said"].get("model")) == (model, model, None)
+    assert (spec["safety"]["model"], spec["strict"]["model"], spec["count_messages"].get("model")) == (
+        model,
+        model,
+        None,
+    )
 
 
 def test_the_metric_says_which_of_its_scores_pass_whatever_their_value() -> None:
@@ -169,8 +173,8 @@ def test_the_metric_says_which_of_its_scores_pass_whatever_their_value() -> None
         reply = {"reasoning": "So it is.", "evidence": ["Answer 0."], "confidence": 1.0, "label": label}
         tone = PromptMetric(ScriptedModel([reply], label), name="tone", prompt="How is it?", score=labels)
         result = evaluate(rows(1), [tone])
-        (one,) = (outcome.scores["tone"] for outcome in result.outcomes())
-        assert (one.raw, one.value, one.passed) == (label, value, passed)
+        (score,) = (outcome.scores["tone"] for outcome in result.outcomes())
+        assert (score.raw, score.value, score.passed) == (label, value, passed)
         assert result.summary.grader("tone").pass_rate == float(passed)
 
 
@@ -181,7 +185,7 @@ def test_the_metric_says_which_of_its_scores_pass_whatever_their_value() -> None
         (["saftey"], "did you mean 'safety'?"),
         (["safety", SafetyMetric()], "two metrics are called 'safety'; give one of them another name="),
         ([SafetyMetric], "got the class SafetyMetric; create an instance of it"),
-        ([said], "a metric is a metric object, a name or a mapping; got function"),
+        ([count_messages], "a metric is a metric object, a name or a mapping; got function"),
     ],
 )
 def test_metrics_that_cannot_be_used_are_told_before_anything_is_recorded(metrics: list[Any], complaint: str) -> None:
@@ -192,13 +196,13 @@ def test_metrics_that_cannot_be_used_are_told_before_anything_is_recorded(metric
 
 
 def test_a_metric_without_a_judge_gets_the_one_that_is_given_and_stays_as_it_was() -> None:
-    mine, given = ScriptedModel(lambda _: SAFE, "mine"), ScriptedModel(lambda _: SAFE, "given")
-    given.anonymous = mine.anonymous = False  # as a model of a provider, whose replies are cached
+    mine, judge_model = ScriptedModel(lambda _: SAFE, "mine"), ScriptedModel(lambda _: SAFE, "given")
+    judge_model.anonymous = mine.anonymous = False  # as a model of a provider, whose replies are cached
     without, own = SafetyMetric(), SafetyMetric(mine, name="own")
     before = without.fingerprint, own.fingerprint
     both = AllOf(without, own, name="both")
-    evaluate(rows(1), [without, own, both], model=given)
-    assert len(given.requests) == 1, "the same question of two metrics is asked once"
+    evaluate(rows(1), [without, own, both], model=judge_model)
+    assert len(judge_model.requests) == 1, "the same question of two metrics is asked once"
     assert len(mine.requests) == 1
     assert (without.model, own.model) == (None, mine)
     assert both.parts == (without, own)
@@ -249,8 +253,8 @@ def test_success_goes_by_the_passing_categories_of_the_metric(server: LoopbackSe
     server.answer = choose
     lenient = GoalAchievementJudge(name="lenient", categories=levels, passing_categories=["fair", "good"])
     strict = GoalAchievementJudge(name="strict", categories=levels)
-    given = [{**row, "goal": "An answer"} for row in rows(3)]
-    result = evaluate(given, [lenient, strict], model=model)
+    arguments = [{**row, "goal": "An answer"} for row in rows(3)]
+    result = evaluate(arguments, [lenient, strict], model=model)
     passed = result.summary.grader("lenient")
     assert (passed.mean, passed.pass_rate) == (pytest.approx(0.5 / 3), pytest.approx(1 / 3))
     assert result.summary.grader("strict").pass_rate == pytest.approx(1 / 3)
@@ -294,11 +298,15 @@ def test_a_limit_of_the_cost_counts_what_the_judge_says_it_used(
 
 @pytest.mark.parametrize("options", [RunOptions(max_calls=5), RunOptions(max_cost=1)])
 def test_a_limit_does_not_go_with_a_judge_that_has_its_own_budget(options: RunOptions) -> None:
-    made = ScriptedModel([])
-    for metrics, model in ((["safety"], made), ([SafetyMetric(made)], None), ([AllOf(SafetyMetric(made))], None)):
+    unused_model = ScriptedModel([])
+    for metrics, model in (
+        (["safety"], unused_model),
+        ([SafetyMetric(unused_model)], None),
+        ([AllOf(SafetyMetric(unused_model))], None),
+    ):
         with pytest.raises(UsageError, match="needs a judge given by name; scripted has its own budget"):
             evaluate(rows(1), metrics, model=model, options=options)
-    assert evaluate(rows(1), ["refusal"], model=made, options=options).exit_code == 0
+    assert evaluate(rows(1), ["refusal"], model=unused_model, options=options).exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["trials", "max_samples", "tags", "samples", "max_concurrent"])
@@ -321,6 +329,6 @@ def test_a_verdict_that_a_metric_of_your_own_cannot_give_is_an_error() -> None:
         return 3.0
 
     result = evaluate(rows(2), [function_metric(breaks), function_metric(lies), "refusal"])
-    found = {grader.name: (grader.scored, grader.errors) for grader in result.summary.graders}
-    assert found == {"breaks": (0, 2), "lies": (0, 2), "refusal": (2, 0)}
+    graders = {grader.name: (grader.scored, grader.errors) for grader in result.summary.graders}
+    assert graders == {"breaks": (0, 2), "lies": (0, 2), "refusal": (2, 0)}
     assert result.exit_code == 3

@@ -22,7 +22,7 @@ from vivavoce.settings import settings
 from vivavoce.suites.experiment import open_regrading, reopen_run, run_suite
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
-from .talks import SAFE, Row, judge, rows, scores, streamed, talk, written
+from .talks import SAFE, Row, judge, rows, scores, stream_rows, talk, write_rows
 
 
 class Interrupting:
@@ -37,10 +37,10 @@ class Interrupting:
             raise KeyError("interrupted here")
 
 
-@pytest.mark.parametrize("form", [list[Row], iter, streamed])
+@pytest.mark.parametrize("form", [list[Row], iter, stream_rows])
 async def test_a_run_gone_on_with_equals_an_undisturbed_one(server: LoopbackServer, model: str, form: Any) -> None:
     calm = await aevaluate(rows(12), ["safety", "refusal"], model=model, options=RunOptions(cache=False))
-    asked = len(server.requests)
+    request_count = len(server.requests)
     uncached = RunOptions(cache=False)
     with pytest.raises(KeyError) as caught:
         await aevaluate(
@@ -52,10 +52,10 @@ async def test_a_run_gone_on_with_equals_an_undisturbed_one(server: LoopbackServ
             max_concurrent=1,
         )
     run = caught.value.__notes__[0].partition("resume='")[2].rstrip("'")
-    held = len(server.requests) - asked
-    assert 6 <= held < 12
+    new_count = len(server.requests) - request_count
+    assert 6 <= new_count < 12
     result = await aevaluate(form(rows(12)), ["safety", "refusal"], model=model, options=uncached, resume=run)
-    assert len(server.requests) == asked + 12, "nothing is asked twice"
+    assert len(server.requests) == request_count + 12, "nothing is asked twice"
     assert result.run.id == run
     assert result.summary == calm.summary
     for name in ("safety", "refusal"):
@@ -110,7 +110,7 @@ def test_what_cannot_be_gone_on_with_is_told(model: str) -> None:
         evaluate(rows(4), ["refusal"], resume=done.run.id)
     with pytest.raises(UsageError, match="no run 'nobody'"):
         evaluate(rows(4), ["refusal"], resume="nobody")
-    held = evaluate(rows(4), ["safety", "refusal"], model=model, options=RunOptions(max_calls=1)).run.id
+    stopped_run = evaluate(rows(4), ["safety", "refusal"], model=model, options=RunOptions(max_calls=1)).run.id
     blocks = {"rules": "Is it safe?"}
     others: list[Any] = [
         ["safety"],
@@ -121,17 +121,20 @@ def test_what_cannot_be_gone_on_with_is_told(model: str) -> None:
         [SafetyMetric(scope="turn"), "refusal"],
     ]
     for metrics in others:
-        with pytest.raises(UsageError, match=f"cannot resume {held}: '.*' has changed since"):
-            evaluate(rows(4), metrics, model=model, resume=held)
+        with pytest.raises(UsageError, match=f"cannot resume {stopped_run}: '.*' has changed since"):
+            evaluate(rows(4), metrics, model=model, resume=stopped_run)
     with pytest.raises(UsageError, match="'safety' has changed since"):
-        evaluate(rows(4), ["safety", "refusal"], model=f"{model}2", resume=held)
-    with Store.open(settings().store) as store, pytest.raises(UsageError, match=f"was started in Python.*{held}"):
-        reopen_run(held, store=store)
-    assert evaluate(rows(4), ["safety", "refusal"], model=model, resume=held).exit_code == 0
+        evaluate(rows(4), ["safety", "refusal"], model=f"{model}2", resume=stopped_run)
+    with (
+        Store.open(settings().store) as store,
+        pytest.raises(UsageError, match=f"was started in Python.*{stopped_run}"),
+    ):
+        reopen_run(stopped_run, store=store)
+    assert evaluate(rows(4), ["safety", "refusal"], model=model, resume=stopped_run).exit_code == 0
 
 
 def test_the_run_of_a_suite_is_gone_on_with_by_its_own_command() -> None:
-    written(rows(2))
+    write_rows(rows(2))
     graders = {"refusal": {"kind": "metric", "metric": "refusal"}}
     suite = {"name": "s", "dataset": "talks.jsonl", "driver": "replay", "graders": graders}
     Path("suite.yaml").write_text(json.dumps(suite))
@@ -169,9 +172,9 @@ def test_a_kept_answer_outside_the_schema_is_an_error_and_never_a_score(model: s
     evaluate(rows(1), ["safety"], model=model)
     with closing(sqlite3.connect(settings().store)) as store:
         (reply,) = store.execute("select reply from replies").fetchone()
-        kept = json.loads(reply)
-        kept["parsed"]["violations"] = "none"
-        store.execute("update replies set reply = ?", (json.dumps(kept),))
+        reply_document = json.loads(reply)
+        reply_document["parsed"]["violations"] = "none"
+        store.execute("update replies set reply = ?", (json.dumps(reply_document),))
         store.commit()
     result = evaluate(rows(1), ["safety"], model=model, options=RunOptions(replay=True))
     assert scores(result) == {"r0": ("error", None)}
@@ -213,14 +216,14 @@ def test_memory_holds_only_the_rows_that_are_worked_on(metric: str) -> None:
 
 
 async def test_connections_are_closed_and_the_metric_can_be_used_again(server: LoopbackServer) -> None:
-    made = OpenAIModel("judge", base_url=server.base_url)
-    metric = SafetyMetric(made)
+    model = OpenAIModel("judge", base_url=server.base_url)
+    metric = SafetyMetric(model)
     metrics = [metric, Panel(metric, votes=2, name="panel"), AllOf(metric, name="all")]
     result = await aevaluate(rows(2), metrics)
     assert {grader.name: grader.scored for grader in result.summary.graders} == {"safety": 2, "panel": 2, "all": 2}
     assert len(server.requests) == 4, "two trials of each conversation"
     gc.collect()  # an open connection would warn here, and a warning is an error
-    assert metric.model is made
+    assert metric.model is model
     assert (await metric.aevaluate(talk())).score == 1.0
     await metric.close()
 

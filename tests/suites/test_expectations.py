@@ -44,11 +44,11 @@ def test_rows_alone_make_a_suite_and_a_miss_fails_it() -> None:
 
 def test_a_broken_rule_fails_a_suite_without_a_gate_with_and_without_assertions() -> None:
     rule = "graders:\n  brief: {kind: rule, never: {assistant_says: EUR}}\n"
-    held = {**WRONG, "expect": [None, {"contains": "EUR"}]}
+    wrong_row = {**WRONG, "expect": [None, {"contains": "EUR"}]}
     assert ran(RIGHT, more=rule).exit_code == 0
-    result = ran(RIGHT, held, more=rule)
+    result = ran(RIGHT, wrong_row, more=rule)
     assert (result.exit_code, result.summary.verdict) == (1, "fail")
-    assert ran({**held, "expect": None}, more=rule).exit_code == 1
+    assert ran({**wrong_row, "expect": None}, more=rule).exit_code == 1
 
 
 def test_the_worst_sample_shows_the_grader_that_the_run_fails_because_of() -> None:
@@ -56,7 +56,7 @@ def test_the_worst_sample_shows_the_grader_that_the_run_fails_because_of() -> No
     half = {**WRONG, "ground_truth": "[A-Z]{9}", "expect": [{"contains": "order"}, {"numeric": 24.9}]}
     result = ran(half, more=more)
     with Store.open(result.place, create=False) as store:
-        assert worst(store, result.grading).shown[0].why.startswith("expect: turn 2: the number is 20")
+        assert worst(store, result.grading).samples[0].why.startswith("expect: turn 2: the number is 20")
 
 
 def test_a_grader_of_another_kind_cannot_take_the_name_of_the_assertions() -> None:
@@ -93,16 +93,16 @@ def test_a_gate_that_passes_does_not_excuse_a_missed_assertion() -> None:
     assert ran(RIGHT, WRONG, more=gate).exit_code == 1
     warns = "graders:\n  expect: {kind: function, function: expect, severity: warn}\n"
     result = ran(RIGHT, WRONG, more=warns + gate)
-    assert (result.exit_code, [one.code for one in result.summary.warnings]) == (0, ["requirement"])
+    assert (result.exit_code, [warning.code for warning in result.summary.warnings]) == (0, ["requirement"])
     assert ran(RIGHT, WRONG, more=warns).exit_code == 0
 
 
 def test_an_assertion_that_warns_does_not_fail_the_run_and_is_named() -> None:
     polite = {"contains": "please", "severity": "warn"}
     result = ran(RIGHT, {**PLAIN, "expect": {"all": [polite, {"contains": "order"}]}})
-    assert (result.summary.verdict, [one.code for one in result.summary.warnings]) == ("pass", ["warned"])
-    score = next(one for one in result.outcomes() if one.attempt.key.sample_id == "plain").scores["expect"]
-    assert (score.passed, [one.state for one in score.findings]) == (True, ["warn", "pass"])
+    assert (result.summary.verdict, [warning.code for warning in result.summary.warnings]) == ("pass", ["warned"])
+    score = next(outcome for outcome in result.outcomes() if outcome.attempt.key.sample_id == "plain").scores["expect"]
+    assert (score.passed, [finding.state for finding in score.findings]) == (True, ["warn", "pass"])
     assert ran({**PLAIN, "expect": [[polite, {"contains": "voucher"}]]}).exit_code == 1
 
 
@@ -123,7 +123,7 @@ def test_a_severity_is_for_requirements_only() -> None:
 def test_every_grader_that_skips_rows_says_how_many_and_why() -> None:
     more = "graders:\n  said: {kind: function, function: contains}\n"
     summary = ran({**PLAIN, "id": "a", "ground_truth": "order"}, {**PLAIN, "id": "b"}, more=more).summary
-    assert [(one.name, one.skipped, one.conversations, one.reasons) for one in summary.skips] == [
+    assert [(skip.name, skip.skipped, skip.conversations, skip.reasons) for skip in summary.skips] == [
         ("said", 1, 2, {"the sample has no ground_truth": 1})
     ]
 

@@ -24,7 +24,7 @@ from vivavoce.suites.experiment import open_regrading, run_suite, suite_run
 from vivavoce.suites.load import load_suite
 from vivavoce.testing import LoopbackServer
 
-from .talks import Row, streamed, talk
+from .talks import Row, stream_rows, talk
 
 POLITE = "The assistant is polite."
 
@@ -52,7 +52,7 @@ def row(name: str, answer: str = "Hello.", **more: Any) -> Row:
 
 
 def suite(*rows: Row, graders: str = "") -> Path:
-    Path("rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("suite.yaml").write_text(f"name: a\ndriver: replay\ndataset: rows.jsonl\n{graders}")
     return Path("suite.yaml")
 
@@ -62,7 +62,7 @@ def by(model: str) -> str:
 
 
 def reasons(result: RunResult) -> dict[str, str | None]:
-    return {one.attempt.key.sample_id: one.scores["expect"].reason for one in result.outcomes()}
+    return {outcome.attempt.key.sample_id: outcome.scores["expect"].reason for outcome in result.outcomes()}
 
 
 def test_the_default_judge_is_asked(monkeypatch: pytest.MonkeyPatch, model: str, server: LoopbackServer) -> None:
@@ -133,7 +133,7 @@ def test_the_judge_of_the_command_judges_rows_too(model: str, server: LoopbackSe
     with Store.open(settings().store) as store:
         result = asyncio.run(suite_run(judging, RunOptions(), store=store).execute())
         again = asyncio.run(open_regrading(result.run.id, store=store).execute())
-    assert [one.name for one in result.summary.graders] == ["refusal", "expect"]
+    assert [grader.name for grader in result.summary.graders] == ["refusal", "expect"]
     assert (result.exit_code, again.exit_code, len(server.requests)) == (1, 1, 2)
 
 
@@ -153,8 +153,8 @@ def test_evaluate_adds_the_grader_and_a_miss_fails(form: str, model: str, server
     data = ROWS if form == "list" else "rows.jsonl"
     result = evaluate(data, ["refusal"], model=model)
     assert (result.exit_code, result.summary.verdict) == (1, "fail")
-    [_, found] = result.summary.graders
-    assert (found.name, found.scored, found.skipped, found.pass_rate) == ("expect", 2, 1, 0.5)
+    [_, grader] = result.summary.graders
+    assert (grader.name, grader.scored, grader.skipped, grader.pass_rate) == ("expect", 2, 1, 0.5)
     assert result.run.spec["graders"]["expect"]["model"] == model
     assert evaluate(ROWS[:1], [], model=model).exit_code == 0
     assert len(server.requests) == 2
@@ -162,7 +162,7 @@ def test_evaluate_adds_the_grader_and_a_miss_fails(form: str, model: str, server
 
 def test_evaluate_leaves_rows_without_assertions_as_they_were() -> None:
     result = evaluate(ROWS[2:], ["refusal"])
-    assert ([one.name for one in result.summary.graders], result.summary.verdict) == (["refusal"], None)
+    assert ([grader.name for grader in result.summary.graders], result.summary.verdict) == (["refusal"], None)
     with pytest.raises(UsageError, match="evaluate needs at least one metric"):
         evaluate(ROWS[2:], [])
 
@@ -170,7 +170,7 @@ def test_evaluate_leaves_rows_without_assertions_as_they_were() -> None:
 def test_a_metric_that_is_named_is_not_added_again(model: str) -> None:
     half = {"metric": "expect", "name": "half", "threshold": 0.5}
     result = evaluate(ROWS, [half], model=model)
-    assert [(one.name, one.pass_rate) for one in result.summary.graders] == [("half", 1.0)]
+    assert [(grader.name, grader.pass_rate) for grader in result.summary.graders] == [("half", 1.0)]
     assert result.exit_code == 0
 
 
@@ -192,7 +192,7 @@ def test_without_a_judge_evaluate_says_so(monkeypatch: pytest.MonkeyPatch) -> No
         evaluate(ROWS, ["refusal"])
 
 
-@pytest.mark.parametrize("form", [iter, streamed])
+@pytest.mark.parametrize("form", [iter, stream_rows])
 def test_a_stream_is_graded_by_its_assertions_where_they_are_named(form: Any, model: str) -> None:
     result = evaluate(form(ROWS), ["expect"], model=model)
     assert (result.exit_code, result.summary.graders[0].scored) == (1, 2)

@@ -11,7 +11,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.junit import write_junit
-from vivavoce.report.verdict import explained, finding
+from vivavoce.report.verdict import explain_verdict, finding
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
@@ -41,15 +41,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("bot.py").write_text(BOT)
 
 
-def written(gate: str, rows: tuple[str, ...] = ROWS) -> Path:
+def write_suite(gate: str, rows: tuple[str, ...] = ROWS) -> Path:
     path = Path("suite.yaml")
-    listed = ", ".join(f'{{id: {row}, input: {row}, ground_truth: "yes"}}' for row in rows)
-    path.write_text(SUITE.format(gate=gate, rows=listed))
+    rows_text = ", ".join(f'{{id: {row}, input: {row}, ground_truth: "yes"}}' for row in rows)
+    path.write_text(SUITE.format(gate=gate, rows=rows_text))
     return path
 
 
 def ran(gate: str, rows: tuple[str, ...] = ROWS, **options: Any) -> RunResult:
-    return run_suite(written(gate, rows), RunOptions(**options), store="kept.db")
+    return run_suite(write_suite(gate, rows), RunOptions(**options), store="kept.db")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def ran(gate: str, rows: tuple[str, ...] = ROWS, **options: Any) -> RunResult:
 )
 def test_errors_count_as_failures_where_a_gate_says_so(gate: str, verdict: str, reason: str) -> None:
     result = ran(gate)
-    assert (result.summary.verdict, explained(result.summary)) == (verdict, [f"{verdict} · {reason}"])
+    assert (result.summary.verdict, explain_verdict(result.summary)) == (verdict, [f"{verdict} · {reason}"])
     [says, _] = result.summary.graders
     assert (says.scored, says.errors, says.mean) == (3, 2, pytest.approx(2 / 3)), "no error becomes a score"
 
@@ -90,13 +90,13 @@ def test_errors_count_as_failures_where_a_gate_says_so(gate: str, verdict: str, 
 @pytest.mark.parametrize("limit", ["2", "50%"])
 def test_a_limit_on_errors_forgives_none_that_fails(limit: str) -> None:
     result = ran("{metric_key: says, value: 0.5, errors: fail}", max_errors=limit)
-    assert explained(result.summary) == [f"fail · says: mean must be ≥ 0.5; it is 0.4; {FAILED}"]
+    assert explain_verdict(result.summary) == [f"fail · says: mean must be ≥ 0.5; it is 0.4; {FAILED}"]
 
 
 def test_a_run_of_errors_alone_fails() -> None:
     result = ran("{metric_key: says, value: 0.5, errors: fail}", ("x1", "x2"))
     assert (result.summary.verdict, result.exit_code) == ("fail", 1)
-    assert explained(result.summary)[0] == f"fail · says: mean must be ≥ 0.5; it is 0; {FAILED}"
+    assert explain_verdict(result.summary)[0] == f"fail · says: mean must be ≥ 0.5; it is 0; {FAILED}"
 
 
 def test_min_scored_still_demands_scores() -> None:
@@ -119,7 +119,7 @@ def test_an_error_stays_an_error_in_the_report() -> None:
 
 
 def test_trials_that_end_early_count_errors_as_failed_trials() -> None:
-    suite = written("{metric_key: says, value: 0.9, errors: fail}", ("x1", "x2", "b1"))
+    suite = write_suite("{metric_key: says, value: 0.9, errors: fail}", ("x1", "x2", "b1"))
     suite.write_text(suite.read_text() + "trials: {max: 60, until: decided}\n")
     result = run_suite(suite, store="kept.db")
     assert result.summary.verdict == "fail"
@@ -140,7 +140,7 @@ def test_trials_that_end_early_count_errors_as_failed_trials() -> None:
 )
 def test_errors_that_could_help_a_gate_are_refused(gate: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        load_suite(written(gate))
+        load_suite(write_suite(gate))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_errors_that_could_help_a_gate_are_refused(gate: str, complaint: str) ->
     ],
 )
 def test_a_threshold_that_cannot_fail_is_refused(change: tuple[str, str], complaint: str) -> None:
-    suite = written("{metric_key: says, value: 0.5}")
+    suite = write_suite("{metric_key: says, value: 0.5}")
     suite.write_text(suite.read_text().replace(*change))
     with pytest.raises(UsageError, match=complaint):
         load_suite(suite)
@@ -176,7 +176,7 @@ def test_a_threshold_that_cannot_fail_is_refused(change: tuple[str, str], compla
     ],
 )
 def test_a_metric_that_cannot_fail_is_refused(metric: str, complaint: str) -> None:
-    suite = written("{metric_key: says, value: 0.5}")
+    suite = write_suite("{metric_key: says, value: 0.5}")
     suite.write_text(suite.read_text().replace("likes: {kind: function, function: contains}", f"likes: {metric}"))
     with pytest.raises(UsageError, match=complaint):
         run_suite(suite, store="kept.db")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
@@ -52,7 +52,7 @@ def ran(gate: str, text: str = SUITE, **options: Any) -> RunResult:
 
 
 @pytest.mark.parametrize(
-    ("gate", "code", "said"),
+    ("gate", "code", "text"),
     [
         ("kind: samples, metric_key: said, min_pass: 3", 0, "all 3 did"),
         (
@@ -70,10 +70,10 @@ def ran(gate: str, text: str = SUITE, **options: Any) -> RunResult:
         ),
     ],
 )
-def test_the_verdict_is_over_the_trials_of_each_sample(gate: str, code: int, said: str) -> None:
+def test_the_verdict_is_over_the_trials_of_each_sample(gate: str, code: int, text: str) -> None:
     result = ran(gate)
     assert result.exit_code == code
-    assert said in explained(result.summary)[0]
+    assert text in explain_verdict(result.summary)[0]
 
 
 def test_errors_count_where_they_could_change_the_verdict() -> None:
@@ -82,14 +82,14 @@ def test_errors_count_where_they_could_change_the_verdict() -> None:
     assert ran(at_least.format(3), broken).exit_code == 0
     undecided = ran(at_least.format(4), broken)
     assert undecided.exit_code == 3
-    assert "errors could change the result of 1 of 3: shaky (3 of 5)" in explained(undecided.summary)[0]
+    assert "errors could change the result of 1 of 3: shaky (3 of 5)" in explain_verdict(undecided.summary)[0]
     hopeless = SUITE.replace("yes no yes no yes", "no no yes crash yes")
     assert ran(at_least.format(4), hopeless).exit_code == 1
     assert ran(at_least.format(4), broken, max_errors="2").exit_code == 3  # 3 trials are left, and 4 must pass
 
 
 @pytest.mark.parametrize(
-    ("gate", "shaky", "limit", "code", "said"),
+    ("gate", "shaky", "limit", "code", "text"),
     [
         ("kind: samples, min_pass: 4", "crash crash crash crash crash", "40%", 3, "of 1 of 3: shaky (0 of 5)"),
         ("kind: samples, min_pass: 4", "yes yes yes yes crash", "1", 0, "all 3 did"),
@@ -98,9 +98,11 @@ def test_errors_count_where_they_could_change_the_verdict() -> None:
         ("aggregation: pass^k, k: 3, value: 0.5", "crash crash crash crash crash", "40%", 3, "shaky (0 of 0)"),
     ],
 )
-def test_an_allowed_error_is_no_trial_that_passed(gate: str, shaky: str, limit: str, code: int, said: str) -> None:
+def test_an_allowed_error_is_no_trial_that_passed(gate: str, shaky: str, limit: str, code: int, text: str) -> None:
     result = ran(f"metric_key: said, {gate}", SUITE.replace("yes no yes no yes", shaky), max_errors=limit)
-    assert (result.exit_code, said in explained(result.summary)[0]) == (code, True), explained(result.summary)
+    assert (result.exit_code, text in explain_verdict(result.summary)[0]) == (code, True), explain_verdict(
+        result.summary
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_more_trials_than_there_are_is_a_mistake_unless_a_run_has_more(gate: str
 
 
 @pytest.mark.parametrize(
-    ("gate", "said"),
+    ("gate", "text"),
     [
         ("kind: simple, metric_key: said, aggregation: pass^k, value: 0.5", "pass^k needs k, the number of trials"),
         ("kind: simple, metric_key: said, k: 2, value: 0.5", "k is for pass^k and pass@k, not for avg_score"),
@@ -129,8 +131,8 @@ def test_more_trials_than_there_are_is_a_mistake_unless_a_run_has_more(gate: str
         ("kind: weighted_average, weights: {said: 1}, aggregation: pass^k, value: 0.5", "needs one of avg_score"),
     ],
 )
-def test_a_gate_of_trials_that_cannot_decide_is_refused(gate: str, said: str) -> None:
+def test_a_gate_of_trials_that_cannot_decide_is_refused(gate: str, text: str) -> None:
     Path("suite.yaml").write_text(f"{SUITE}gate: {{{gate}}}\n")
     with pytest.raises(UsageError) as caught:
         check_suite(load_suite(Path("suite.yaml")))
-    assert said in str(caught.value)
+    assert text in str(caught.value)

@@ -65,7 +65,7 @@ def rating() -> Judge:
 
 
 @pytest.fixture
-def judged(rating: Judge) -> Iterator[LoopbackServer]:
+def judge_server(rating: Judge) -> Iterator[LoopbackServer]:
     with LoopbackServer(rating) as server:
         yield server
 
@@ -78,32 +78,34 @@ def ran(server: LoopbackServer, scope: str = "conversation", more: str = "", **o
 
 def exchange(sample: str = "short", grader: str = "kind", run: str = "latest") -> tuple[JudgeExchange, Outcome]:
     with Store.open(STORE) as store:
-        found = store.run(run)
-        grading = store.grading(found.id)
+        run_record = store.run(run)
+        grading = store.grading(run_record.id)
         (outcome,) = store.outcomes(grading.id, sample_id=sample)
-        return judge_exchange(store, found, grading, outcome, grader), outcome
+        return judge_exchange(store, run_record, grading, outcome, grader), outcome
 
 
-def test_the_request_is_that_which_the_judge_got_and_the_reply_that_which_it_gave(judged: LoopbackServer) -> None:
-    ran(judged)
-    found, _ = exchange()
-    (call,) = found.calls
-    sent = next(one.body for one in judged.requests if '"hello"' in str(one.body["messages"][-1]["content"]))
-    assert [(one.role, one.text) for one in call.messages] == [
-        (one["role"], one["content"]) for one in sent["messages"]
+def test_the_request_is_that_which_the_judge_got_and_the_reply_that_which_it_gave(judge_server: LoopbackServer) -> None:
+    ran(judge_server)
+    judge_exchange, _ = exchange()
+    (call,) = judge_exchange.calls
+    sent = next(
+        request.body for request in judge_server.requests if '"hello"' in str(request.body["messages"][-1]["content"])
+    )
+    assert [(message.role, message.text) for message in call.messages] == [
+        (message["role"], message["content"]) for message in sent["messages"]
     ]
-    assert (call.model, call.settings) == (f"{judged.base_url}#judge", {"temperature": 0.0})
+    assert (call.model, call.settings) == (f"{judge_server.base_url}#judge", {"temperature": 0.0})
     assert json.loads(call.text or "") == call.parsed == Judge()({})
     assert call.usage is not None
-    assert (call.usage.calls, call.cached, found.missing) == (1, False, "")
+    assert (call.usage.calls, call.cached, judge_exchange.missing) == (1, False, "")
     assert call.answer_schema is not None
     assert "score" in call.answer_schema["properties"]
 
 
-def test_an_answer_that_was_repaired_has_the_first_one_and_what_was_wrong_with_it(judged: LoopbackServer) -> None:
+def test_an_answer_that_was_repaired_has_the_first_one_and_what_was_wrong_with_it(judge_server: LoopbackServer) -> None:
     answers = iter(["I like it", *(Judge()({}) for _ in range(3))])
-    judged.answer = lambda body: next(answers)
-    ran(judged, max_concurrent=1)
+    judge_server.answer = lambda body: next(answers)
+    ran(judge_server, max_concurrent=1)
     (call,) = exchange()[0].calls
     first, again = call.repair
     assert (first.role, first.text, again.role) == ("assistant", "I like it", "user")
@@ -112,69 +114,69 @@ def test_an_answer_that_was_repaired_has_the_first_one_and_what_was_wrong_with_i
     assert (call.applied["repaired"], call.usage.calls) == (True, 2)
 
 
-def test_nobody_is_asked_for_it(judged: LoopbackServer) -> None:
-    ran(judged)
-    before = len(judged.requests)
+def test_nobody_is_asked_for_it(judge_server: LoopbackServer) -> None:
+    ran(judge_server)
+    before = len(judge_server.requests)
     assert exchange()[0].calls
-    assert len(judged.requests) == before
+    assert len(judge_server.requests) == before
 
 
-def test_a_reply_of_an_earlier_run_came_from_the_cache(judged: LoopbackServer) -> None:
-    ran(judged)
-    ran(judged)
-    assert [one.cached for one in exchange()[0].calls] == [True]
-    assert [one.cached for one in exchange(run="latest~1")[0].calls] == [False]
+def test_a_reply_of_an_earlier_run_came_from_the_cache(judge_server: LoopbackServer) -> None:
+    ran(judge_server)
+    ran(judge_server)
+    assert [call.cached for call in exchange()[0].calls] == [True]
+    assert [call.cached for call in exchange(run="latest~1")[0].calls] == [False]
 
 
-def test_each_turn_has_its_own_question(judged: LoopbackServer) -> None:
-    ran(judged, scope="turn")
-    found, _ = exchange("long")
-    assert [(one.first_turn, one.last_turn) for one in found.calls] == [(0, 0), (1, 1)]
-    (call,) = found.about(1).calls
+def test_each_turn_has_its_own_question(judge_server: LoopbackServer) -> None:
+    ran(judge_server, scope="turn")
+    judge_exchange, _ = exchange("long")
+    assert [(judge_call.first_turn, judge_call.last_turn) for judge_call in judge_exchange.calls] == [(0, 0), (1, 1)]
+    (call,) = judge_exchange.about(1).calls
     assert "see <b>you</b>" in call.messages[-1].text
 
 
-def test_a_judged_metric_says_which_turn_each_question_is_about(judged: LoopbackServer) -> None:
-    def met(body: dict[str, Any]) -> dict[str, Any]:
+def test_a_judged_metric_says_which_turn_each_question_is_about(judge_server: LoopbackServer) -> None:
+    def build_met(body: dict[str, Any]) -> dict[str, Any]:
         name = body["response_format"]["json_schema"]["schema"]["properties"]
-        return {one: _value(shape) for one, shape in name.items()}
+        return {key: _value(shape) for key, shape in name.items()}
 
-    judged.answer = met
-    metric = f'  aspect: {{kind: metric, metric: aspect_critic, model: "{judged.base_url}#judge", scope: turn'
-    ran(judged, more=metric + ", config: {definition: Is it short?}}\n")
-    found, outcome = exchange("long", "aspect")
+    judge_server.answer = build_met
+    metric = f'  aspect: {{kind: metric, metric: aspect_critic, model: "{judge_server.base_url}#judge", scope: turn'
+    ran(judge_server, more=metric + ", config: {definition: Is it short?}}\n")
+    result, outcome = exchange("long", "aspect")
     assert outcome.scores["aspect"].state == "scored", outcome.scores["aspect"].reason
-    assert [(one.first_turn, one.last_turn) for one in found.calls] == [(0, 0), (1, 1)]
+    assert [(call.first_turn, call.last_turn) for call in result.calls] == [(0, 0), (1, 1)]
 
 
 def test_the_judge_of_the_environment_is_that_which_the_score_names(
-    judged: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+    judge_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged.answer = lambda body: {
+    judge_server.answer = lambda body: {
         name: _value(shape) for name, shape in body["response_format"]["json_schema"]["schema"]["properties"].items()
     }
     with monkeypatch.context() as environment:
-        environment.setenv("VIVAVOCE_JUDGE", f"{judged.base_url}#judge")
+        environment.setenv("VIVAVOCE_JUDGE", f"{judge_server.base_url}#judge")
         Path("suite.yaml").write_text(
             TALKS + "  aspect: {kind: metric, metric: aspect_critic, config: {definition: x}}\n"
         )
         run_suite("suite.yaml", store=STORE)
-    found, outcome = exchange(grader="aspect")
+    result, outcome = exchange(grader="aspect")
     assert outcome.scores["aspect"].state == "scored", outcome.scores["aspect"].reason
-    assert [one.model for one in found.calls] == [f"{judged.base_url}#judge"], found.missing
+    assert [call.model for call in result.calls] == [f"{judge_server.base_url}#judge"], result.missing
 
 
-def test_assertions_of_a_row_that_a_judge_decided(judged: LoopbackServer) -> None:
-    judged.answer = lambda body: {
+def test_assertions_of_a_row_that_a_judge_decided(judge_server: LoopbackServer) -> None:
+    judge_server.answer = lambda body: {
         name: _value(shape) for name, shape in body["response_format"]["json_schema"]["schema"]["properties"].items()
     }
     rows = TALKS.replace("content: hello}]}", "content: hello}], expect: {judged: It is friendly.}}", 1)
-    model = f'  expect: {{kind: metric, metric: expect, model: "{judged.base_url}#judge"}}\n'
+    model = f'  expect: {{kind: metric, metric: expect, model: "{judge_server.base_url}#judge"}}\n'
     Path("suite.yaml").write_text(rows + model)
     run_suite("suite.yaml", store=STORE)
-    found, outcome = exchange(grader="expect")
+    result, outcome = exchange(grader="expect")
     assert outcome.scores["expect"].state == "scored", outcome.scores["expect"].reason
-    (call,) = found.calls
+    (call,) = result.calls
     assert "It is friendly." in call.messages[-1].text
 
 
@@ -183,81 +185,81 @@ def _value(shape: dict[str, Any]) -> Any:
     return shape["enum"][0] if "enum" in shape else kinds.get(shape.get("type", ""))
 
 
-def test_a_run_without_the_cache_says_so(judged: LoopbackServer) -> None:
-    ran(judged, cache=False)
-    found, _ = exchange()
-    assert found.calls == []
-    assert "--no-cache" in found.missing
+def test_a_run_without_the_cache_says_so(judge_server: LoopbackServer) -> None:
+    ran(judge_server, cache=False)
+    result, _ = exchange()
+    assert result.calls == []
+    assert "--no-cache" in result.missing
 
 
-def test_a_reply_that_gives_another_score_proves_nothing(judged: LoopbackServer, rating: Judge) -> None:
-    ran(judged)
+def test_a_reply_that_gives_another_score_proves_nothing(judge_server: LoopbackServer, rating: Judge) -> None:
+    ran(judge_server)
     rating.rating = 0.1
-    ran(judged, cache=False)
-    found, outcome = exchange()
-    assert (outcome.scores["kind"].value, found.calls) == (0.1, [])
-    assert "a different score" in found.missing
+    ran(judge_server, cache=False)
+    result, outcome = exchange()
+    assert (outcome.scores["kind"].value, result.calls) == (0.1, [])
+    assert "a different score" in result.missing
 
 
-def test_a_reply_that_was_deleted_is_not_there(judged: LoopbackServer) -> None:
-    ran(judged)
+def test_a_reply_that_was_deleted_is_not_there(judge_server: LoopbackServer) -> None:
+    ran(judge_server)
     with Store.open(STORE) as store, store.database.writing() as connection:
         connection.exec_driver_sql("DELETE FROM replies")
-    found, _ = exchange()
-    assert (found.calls, "not cached" in found.missing) == ([], True)
+    result, _ = exchange()
+    assert (result.calls, "not cached" in result.missing) == ([], True)
 
 
-def test_a_computed_score_has_no_judge(judged: LoopbackServer) -> None:
-    ran(judged, more=COMPUTED)
+def test_a_computed_score_has_no_judge(judge_server: LoopbackServer) -> None:
+    ran(judge_server, more=COMPUTED)
     assert exchange(grader="length")[0] == JudgeExchange(
         grader="length", missing="no judge was asked: this score was computed"
     )
 
 
-def test_an_error_has_no_answer(judged: LoopbackServer) -> None:
-    judged.answer = lambda body: "no JSON"
-    ran(judged)
-    found, outcome = exchange()
-    assert (outcome.scores["kind"].state, found.calls) == ("error", [])
-    assert "only usable answers are stored" in found.missing
+def test_an_error_has_no_answer(judge_server: LoopbackServer) -> None:
+    judge_server.answer = lambda body: "no JSON"
+    ran(judge_server)
+    result, outcome = exchange()
+    assert (outcome.scores["kind"].state, result.calls) == ("error", [])
+    assert "only usable answers are stored" in result.missing
 
 
-def test_code_of_users_is_not_run(judged: LoopbackServer) -> None:
+def test_code_of_users_is_not_run(judge_server: LoopbackServer) -> None:
     own = "  own: {kind: metric, metric: 'own.py:metric'}\n"
     Path("own.py").write_text(
         "from pathlib import Path\n"
         "from vivavoce.metrics import SafetyMetric\n"
         "Path('ran').touch()\n"
-        f"metric = SafetyMetric('{judged.base_url}#judge')\n"
+        f"metric = SafetyMetric('{judge_server.base_url}#judge')\n"
     )
-    judged.answer = lambda body: {}
-    ran(judged, more=own)
+    judge_server.answer = lambda body: {}
+    ran(judge_server, more=own)
     Path("ran").unlink()
     with Store.open(STORE) as store:
-        found = store.run("latest")
-        grading = store.grading(found.id)
+        run_record = store.run("latest")
+        grading = store.grading(run_record.id)
         (outcome,) = store.outcomes(grading.id, sample_id="short")
-        kept = outcome.scores["own"].model_copy(update={"state": "skipped"})
-        outcome = outcome.model_copy(update={"scores": {"own": kept}})
-        missing = judge_exchange(store, found, grading, outcome, "own").missing
+        skipped_score = outcome.scores["own"].model_copy(update={"state": "skipped"})
+        outcome = outcome.model_copy(update={"scores": {"own": skipped_score}})
+        missing = judge_exchange(store, run_record, grading, outcome, "own").missing
     assert "own.py:metric decides it" in missing
     assert not Path("ran").exists()
 
 
-def test_a_name_that_is_no_grader_is_an_error(judged: LoopbackServer) -> None:
-    ran(judged)
+def test_a_name_that_is_no_grader_is_an_error(judge_server: LoopbackServer) -> None:
+    ran(judge_server)
     with pytest.raises(UsageError, match="no grader 'kidn' in this conversation; did you mean 'kind'"):
         exchange(grader="kidn")
 
 
 def test_checks_that_are_repeated_for_it_are_limited_like_those_of_a_conversation(
-    judged: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+    judge_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged.answer = lambda body: {
+    judge_server.answer = lambda body: {
         name: _value(shape) for name, shape in body["response_format"]["json_schema"]["schema"]["properties"].items()
     }
     expected = "content: hello}], expect: {all: [{judged: It is friendly.}, {regex: hel+o}]}}"
-    model = f'  expect: {{kind: metric, metric: expect, model: "{judged.base_url}#judge"}}\n'
+    model = f'  expect: {{kind: metric, metric: expect, model: "{judge_server.base_url}#judge"}}\n'
     Path("suite.yaml").write_text(TALKS.replace("content: hello}]}", expected, 1) + model)
     run_suite("suite.yaml", store=STORE)
     assert exchange(grader="expect")[0].calls

@@ -19,7 +19,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.testing import LoopbackServer, ScriptedModel
 from vivavoce.testing.misbehaviour import hang, server_error
 
-ASKED = Request([HumanMessage(content="Well?")])
+WELL = Request([HumanMessage(content="Well?")])
 SPEC = JudgeSpec()
 
 
@@ -36,19 +36,19 @@ async def replies() -> AsyncIterator[ReplyStore]:
             yield replies
 
 
-async def answered(opener: JudgeOpener, judge: Any, spec: JudgeSpec = SPEC) -> str:
+async def get_answer(opener: JudgeOpener, judge: Any, spec: JudgeSpec = SPEC) -> str:
     model = opener.open(judge, spec)
     try:
-        return (await model.complete(ASKED)).text
+        return (await model.complete(WELL)).text
     finally:
         await model.close()
 
 
 async def test_what_was_answered_is_not_asked_again(server: LoopbackServer, replies: ReplyStore) -> None:
     opener, name = JudgeOpener(Budget(), replies), f"{server.base_url}#m"
-    assert [await answered(opener, name) for _ in range(2)] == ["Yes.", "Yes."]
+    assert [await get_answer(opener, name) for _ in range(2)] == ["Yes.", "Yes."]
     assert len(server.requests) == 1
-    assert await answered(JudgeOpener(Budget()), name) == "Yes."
+    assert await get_answer(JudgeOpener(Budget()), name) == "Yes."
     assert len(server.requests) == 2
 
 
@@ -57,12 +57,12 @@ async def test_what_one_endpoint_answered_is_not_the_answer_of_another(
 ) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
     async with LoopbackServer(lambda _: "No.") as other:
-        said: list[str] = []
+        texts: list[str] = []
         for place in (server, other, server):
             monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", place.url)
-            said.append(await answered(JudgeOpener(Budget(), replies), "azure:judge"))
-            assert await answered(JudgeOpener(Budget(), replies, offline=True), "azure:judge") == said[-1]
-        assert said == ["Yes.", "No.", "Yes."]
+            texts.append(await get_answer(JudgeOpener(Budget(), replies), "azure:judge"))
+            assert await get_answer(JudgeOpener(Budget(), replies, offline=True), "azure:judge") == texts[-1]
+        assert texts == ["Yes.", "No.", "Yes."]
         assert (len(server.requests), len(other.requests)) == (1, 1)
 
 
@@ -70,23 +70,23 @@ async def test_offline_nothing_is_asked_and_no_key_is_needed(server: LoopbackSer
     name = f"{server.base_url}#m"
     offline = JudgeOpener(Budget(max_calls=0), replies, offline=True)
     with pytest.raises(ModelFault, match=r"no recorded reply of openai:gpt-4\.1-mini"):
-        await answered(offline, "openai:gpt-4.1-mini")
-    await answered(JudgeOpener(Budget(), replies), name)
-    assert await answered(offline, name) == "Yes."
-    made = ScriptedModel(["one", "two"])
-    made.anonymous = False
+        await get_answer(offline, "openai:gpt-4.1-mini")
+    await get_answer(JudgeOpener(Budget(), replies), name)
+    assert await get_answer(offline, name) == "Yes."
+    model = ScriptedModel(["one", "two"])
+    model.anonymous = False
     with pytest.raises(ModelFault, match="no recorded reply of scripted"):
-        await answered(offline, made)
-    await answered(JudgeOpener(Budget(), replies), made)
-    assert (await answered(offline, made), len(made.requests), len(server.requests)) == ("one", 1, 1)
+        await get_answer(offline, model)
+    await get_answer(JudgeOpener(Budget(), replies), model)
+    assert (await get_answer(offline, model), len(model.requests), len(server.requests)) == ("one", 1, 1)
 
 
 async def test_each_call_counts_against_the_budget(server: LoopbackServer) -> None:
     opener, name = JudgeOpener(Budget(max_calls=2)), f"{server.base_url}#m"
     for _ in range(2):
-        await answered(opener, name)
+        await get_answer(opener, name)
     with pytest.raises(BudgetExhausted, match="the limit of 2 calls is reached"):
-        await answered(opener, name)
+        await get_answer(opener, name)
     assert len(server.requests) == 2
 
 
@@ -109,9 +109,9 @@ async def test_the_key_is_that_of_the_variable_that_is_named(
         JudgeOpener(Budget()).open(name, spec)
     assert JudgeOpener(Budget(), keys_needed=False).open(name, spec).name == name
     monkeypatch.setenv("MINE", "sk-mine")
-    await answered(JudgeOpener(Budget()), name, spec)
+    await get_answer(JudgeOpener(Budget()), name, spec)
     assert server.requests[0].headers["Authorization"] == "Bearer sk-mine"
-    await answered(JudgeOpener(Budget()), name)
+    await get_answer(JudgeOpener(Budget()), name)
     assert "Authorization" not in server.requests[1].headers
 
 
@@ -128,20 +128,20 @@ async def test_time_and_tries_are_those_of_the_grader(server: LoopbackServer) ->
     name = f"{server.base_url}#m"
     server.answer = lambda _: server_error()
     with pytest.raises(ModelFault, match="500"):
-        await answered(JudgeOpener(Budget()), name, JudgeSpec(max_retries=0))
+        await get_answer(JudgeOpener(Budget()), name, JudgeSpec(max_retries=0))
     assert len(server.requests) == 1
     with pytest.raises(ModelFault, match="500"):
-        await answered(JudgeOpener(Budget()), name, JudgeSpec(max_retries=1))
+        await get_answer(JudgeOpener(Budget()), name, JudgeSpec(max_retries=1))
     assert len(server.requests) == 3
     server.answer = lambda _: hang()
     with pytest.raises(ModelFault, match=r"no answer within 0\.1 s"):
-        await answered(JudgeOpener(Budget()), name, JudgeSpec(timeout=0.1, max_retries=0))
+        await get_answer(JudgeOpener(Budget()), name, JudgeSpec(timeout=0.1, max_retries=0))
 
 
 async def test_so_many_calls_at_a_time_as_the_run_has_conversations() -> None:
     async with LoopbackServer(lambda _: "Yes.", delay=0.02) as server:
         model = JudgeOpener(Budget(), concurrency=3).open(f"{server.base_url}#m", SPEC)
-        await asyncio.gather(*(model.complete(ASKED) for _ in range(9)))
+        await asyncio.gather(*(model.complete(WELL) for _ in range(9)))
         await model.close()
         assert (server.max_in_flight, len(server.requests)) == (3, 9)
 

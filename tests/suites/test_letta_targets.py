@@ -94,13 +94,13 @@ def test_a_set_up_may_take_the_client_and_the_model_by_its_first_name(
     (tmp_path / "setup.py").write_text("def begin(client, model_name): ...\n")
     (tmp_path / "d.jsonl").write_text('{"input": "hi", "ground_truth": "hi"}\n')
     suite = read(tmp_path, f"{{kind: letta_code{backend}}}\nsetup_script: setup.py:begin")
-    found: list[str] = []
+    texts: list[str] = []
     try:
         check_suite(suite)
     except UsageError as error:
-        found = [problem.message for problem in error.problems]
-    assert len(found) == len(problems)
-    assert all(said in message for said, message in zip(problems, found, strict=True))
+        texts = [problem.message for problem in error.problems]
+    assert len(texts) == len(problems)
+    assert all(problem in message for problem, message in zip(problems, texts, strict=True))
 
 
 def test_a_sandbox_is_refused_unless_another_target_takes_the_place_of_the_agent(tmp_path: Path) -> None:

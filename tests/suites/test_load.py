@@ -28,14 +28,14 @@ gate:
 """
 
 
-def written(folder: Path, text: str) -> Path:
+def write_suite(folder: Path, text: str) -> Path:
     path = folder / "suite.yaml"
     path.write_text(text)
     return path
 
 
 def test_a_suite_is_read(tmp_path: Path) -> None:
-    suite = load_suite(written(tmp_path, GOOD))
+    suite = load_suite(write_suite(tmp_path, GOOD))
     assert suite.spec.name == "capitals"
     assert suite.spec.dataset.path == "d.jsonl"
     assert suite.base == tmp_path
@@ -43,7 +43,7 @@ def test_a_suite_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected_text"),
     [
         ("dataset:", "datset:", "2:1 datset: unknown key; did you mean 'dataset'?"),
         (
@@ -69,9 +69,9 @@ def test_a_suite_is_read(tmp_path: Path) -> None:
         ("target:\n  kind: function\n  function: bot.py:answer\n", "", "needs a target"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, said: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(said)) as caught:
-        load_suite(written(tmp_path, GOOD.replace(old, new, 1)))
+def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, expected_text: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(expected_text)) as caught:
+        load_suite(write_suite(tmp_path, GOOD.replace(old, new, 1)))
     assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
     assert "\n" not in str(caught.value).removesuffix("\n") or len(caught.value.problems) > 1
 
@@ -86,19 +86,19 @@ def test_another_kind_of_file_is_no_suite(name: str, what: str) -> None:
 
 def test_a_mistake_in_a_target_that_was_given_is_not_laid_on_the_suite(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        load_suite(written(tmp_path, GOOD), [{"kind": "openai", "base_url": "http://localhost/v1"}])
+        load_suite(write_suite(tmp_path, GOOD), [{"kind": "openai", "base_url": "http://localhost/v1"}])
     assert str(caught.value) == "target: the key 'model_handles' is missing"
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     broken = GOOD.replace("name:", "nme:").replace("kind: simple", "kind: simpel")
     with pytest.raises(UsageError) as caught:
-        load_suite(written(tmp_path, broken))
+        load_suite(write_suite(tmp_path, broken))
     assert len(caught.value.problems) == 3
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "text"),
     [
         (b"name: [unclosed", "is not YAML"),
         (b"name: \xff\xfe", "is not UTF-8"),
@@ -108,10 +108,10 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         (b"x: " + b"a" * 1_100_000, "a suite has at most"),
     ],
 )
-def test_a_file_that_is_no_suite_is_one_line(tmp_path: Path, raw: bytes, said: str) -> None:
+def test_a_file_that_is_no_suite_is_one_line(tmp_path: Path, raw: bytes, text: str) -> None:
     path = tmp_path / "suite.yaml"
     path.write_bytes(raw)
-    with pytest.raises(UsageError, match=said) as caught:
+    with pytest.raises(UsageError, match=text) as caught:
         load_suite(path)
     assert len(caught.value.problems) == 1
 
@@ -120,7 +120,7 @@ def test_a_yaml_bomb_is_refused_quickly(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
     with pytest.raises(UsageError, match="after its aliases are expanded"):
-        load_suite(written(tmp_path, "\n".join(lines)))
+        load_suite(write_suite(tmp_path, "\n".join(lines)))
 
 
 def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
@@ -132,14 +132,14 @@ def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
 
 def test_a_key_in_the_suite_is_never_dumped(tmp_path: Path) -> None:
     text = GOOD.replace("kind: function\n  function: bot.py:answer", "kind: letta\n  agent_id: a\n  api_key: sk-secret")
-    spec = load_suite(written(tmp_path, text)).spec
+    spec = load_suite(write_suite(tmp_path, text)).spec
     assert "sk-secret" not in spec.model_dump_json()
     assert "sk-secret" not in repr(spec)
 
 
 def test_a_replay_has_no_target(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="calls no target"):
-        load_suite(written(tmp_path, "driver: replay\n" + GOOD))
+        load_suite(write_suite(tmp_path, "driver: replay\n" + GOOD))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_replay_has_no_target(tmp_path: Path) -> None:
 def test_a_key_that_would_be_stored_is_refused_and_not_repeated(tmp_path: Path, target: str) -> None:
     old = "target:\n  kind: function\n  function: bot.py:answer\n"
     with pytest.raises(UsageError, match="key, which would be stored") as caught:
-        load_suite(written(tmp_path, GOOD.replace(old, f"target: {target}\n")))
+        load_suite(write_suite(tmp_path, GOOD.replace(old, f"target: {target}\n")))
     assert "sk-" not in str(caught.value)
 
 
@@ -175,7 +175,7 @@ gate:
 
 @pytest.mark.parametrize("key", ["  metric_key: goal\n", ""])
 def test_a_suite_may_hold_its_rows_and_its_tester_and_a_gate_needs_no_kind(tmp_path: Path, key: str) -> None:
-    spec = load_suite(written(tmp_path, ROWS_AND_TESTER.replace("  metric_key: goal\n", key))).spec
+    spec = load_suite(write_suite(tmp_path, ROWS_AND_TESTER.replace("  metric_key: goal\n", key))).spec
     assert spec.dataset.rows == [{"id": "one", "goal": "Return it"}]
     assert spec.dataset.place == "the rows of the suite"
     assert spec.tester is not None
@@ -185,7 +185,7 @@ def test_a_suite_may_hold_its_rows_and_its_tester_and_a_gate_needs_no_kind(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "text"),
     [
         ("driver: penelope", "driver: scripted", "a tester is only for driver: penelope"),
         ("driver: penelope\n", "", "a tester is only for driver: penelope"),
@@ -201,19 +201,19 @@ def test_a_suite_may_hold_its_rows_and_its_tester_and_a_gate_needs_no_kind(tmp_p
     ],
 )
 def test_a_mistake_in_a_suite_with_a_tester_is_told_with_its_place(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, text: str
 ) -> None:
     assert old in ROWS_AND_TESTER
-    with pytest.raises(UsageError, match=re.escape(said)) as caught:
-        load_suite(written(tmp_path, ROWS_AND_TESTER.replace(old, new, 1)))
+    with pytest.raises(UsageError, match=re.escape(text)) as caught:
+        load_suite(write_suite(tmp_path, ROWS_AND_TESTER.replace(old, new, 1)))
     assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
 
 
 def test_two_mistakes_in_one_part_are_both_named(tmp_path: Path) -> None:
     text = ROWS_AND_TESTER + "reward: {kind: weighted, weigths: {c: 1}}\n"
     (tmp_path / "suite.yaml").write_text(text)
-    found = load_for_check(tmp_path / "suite.yaml")
-    messages = [str(problem) for problem in found.problems]
+    suite = load_for_check(tmp_path / "suite.yaml")
+    messages = [str(problem) for problem in suite.problems]
     assert any("reward: the key 'weights' is missing" in message for message in messages)
     assert any("reward.weigths: unknown key; did you mean 'weights'?" in message for message in messages)
 
@@ -245,15 +245,15 @@ def change(folder: Path, target: str, changes: TargetChanges) -> dict[str, Any]:
 )
 def test_a_letta_target_takes_all_three(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLD", "sk-old")
-    found = change(tmp_path, target, ALL)
-    assert (found["model_handles"], found["base_url"]) == (["openai/gpt-5"], "http://localhost:9999")
-    assert found["api_key"].get_secret_value() == "sk-new"
+    changed = change(tmp_path, target, ALL)
+    assert (changed["model_handles"], changed["base_url"]) == (["openai/gpt-5"], "http://localhost:9999")
+    assert changed["api_key"].get_secret_value() == "sk-new"
 
 
 def test_what_is_not_given_stays(tmp_path: Path) -> None:
     target = "target: {kind: openai, base_url: 'http://old/v1', model_handles: [a]}"
-    found = change(tmp_path, target, TargetChanges(model_handle="b"))
-    assert (found["model_handles"], found["base_url"]) == (["b"], "http://old/v1")
+    changed = change(tmp_path, target, TargetChanges(model_handle="b"))
+    assert (changed["model_handles"], changed["base_url"]) == (["b"], "http://old/v1")
     assert not TargetChanges()
 
 

@@ -15,7 +15,7 @@ from vivavoce.report.html.run import head
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.verdict import breach_lines, explained, finding
+from vivavoce.report.verdict import breach_lines, explain_verdict, finding
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.run.tallies import tally
@@ -59,9 +59,9 @@ TRUTH = "Done, it is paid back."
 
 def suite_of(replies: list[str], gate: str, driver: str = "replay", graders: str = "", more: str = "") -> Path:
     goal = "It is paid back"
-    asked = {"role": "user", "content": "Please pay it back."}
+    message = {"role": "user", "content": "Please pay it back."}
     rows: list[dict[str, Any]] = [
-        {"id": f"r{n}", "goal": goal, "messages": [asked, {"role": "assistant", "content": reply}]}
+        {"id": f"r{n}", "goal": goal, "messages": [message, {"role": "assistant", "content": reply}]}
         for n, reply in enumerate(replies)
     ]
     lines = [f"name: findings\n{more}gate: {gate}\n"]
@@ -89,8 +89,8 @@ def gate(limits: str, value: str = "1") -> str:
     return f"{{metric_key: goal, value: {value}, max_findings: {{{limits}}}}}"
 
 
-def ran(replies: list[str], written: str, driver: str = "replay", **options: Any) -> RunResult:
-    return run_suite(suite_of(replies, written, driver), RunOptions(**options), store="kept.db")
+def ran(replies: list[str], text: str, driver: str = "replay", **options: Any) -> RunResult:
+    return run_suite(suite_of(replies, text, driver), RunOptions(**options), store="kept.db")
 
 
 CASES: dict[str, tuple[list[str], str, str, str]] = {
@@ -110,7 +110,7 @@ CASES: dict[str, tuple[list[str], str, str, str]] = {
 def test_a_gate_limits_what_the_judge_of_a_goal_finds_besides_it(case: str) -> None:
     replies, limits, verdict, reason = CASES[case]
     result = ran(replies, gate(limits))
-    lines = [line for line in explained(result.summary) if "allowed: " in line]
+    lines = [line for line in explain_verdict(result.summary) if "allowed: " in line]
     assert (result.summary.verdict, len(lines)) == (verdict, bool(reason))
     assert reason in "".join(lines)
     assert result.summary.grader("goal").mean == 1.0, "a finding changes no score"
@@ -120,7 +120,9 @@ def test_a_gate_limits_what_the_judge_of_a_goal_finds_besides_it(case: str) -> N
 def test_a_missing_score_may_hide_a_finding(limit: str, verdict: str) -> None:
     result = ran([LIE, "lost"], gate(f"false_statement: {limit}", "0.1"))
     assert result.summary.verdict == verdict
-    assert any(line.startswith(f"{verdict} · goal: 1 false statement in r0") for line in explained(result.summary))
+    assert any(
+        line.startswith(f"{verdict} · goal: 1 false statement in r0") for line in explain_verdict(result.summary)
+    )
 
 
 def test_an_error_that_a_limit_allows_hides_none() -> None:
@@ -168,6 +170,8 @@ def test_a_limit_that_could_not_be_missed_is_refused(key: str, graders: str, com
 
 
 def test_trials_do_not_end_early_while_more_could_be_found() -> None:
-    written = suite_of([LIE], gate("false_statement: 0", "0.5"), "penelope", more="trials: {max: 9, until: decided}\n")
+    suite_text = suite_of(
+        [LIE], gate("false_statement: 0", "0.5"), "penelope", more="trials: {max: 9, until: decided}\n"
+    )
     with pytest.raises(UsageError, match="a limit on findings cannot be decided while trials are still made"):
-        run_suite(written, store="kept.db")
+        run_suite(suite_text, store="kept.db")

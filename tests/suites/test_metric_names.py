@@ -74,11 +74,11 @@ TALKS = [
 def judge(body: Row) -> Row:
     """Answer in the form that is asked for: a rating, or violations."""
     text = body["messages"][-1]["content"]
-    told = {"reasoning": "So it is.", "confidence": 1.0}
+    fields = {"reasoning": "So it is.", "confidence": 1.0}
     if "label" in json.dumps(body["response_format"]):
-        return {**told, "evidence": ["please"], "label": "fair" if '"tea"' in text else "rude"}
+        return {**fields, "evidence": ["please"], "label": "fair" if '"tea"' in text else "rude"}
     harm = {"what": "It is.", "evidence": ["poison"], "severity": "critical"}
-    return {**told, "violations": [harm] if "poison" in text else []}
+    return {**fields, "violations": [harm] if "poison" in text else []}
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def values(result: RunResult) -> dict[str, float | None]:
 
 
 @pytest.mark.parametrize(
-    ("metric", "found"),
+    ("metric", "expected_row"),
     [
         ("safety", {"ann": 1.0, "bob": 0.0}),
         ("SafetyMetric", {"ann": 1.0, "bob": 0.0}),
@@ -127,9 +127,9 @@ def values(result: RunResult) -> dict[str, float | None]:
         ("refusal", {"ann": 1.0, "bob": 1.0}),
     ],
 )
-def test_a_metric_is_named_in_every_way(metric: str, found: Row, model: str) -> None:
+def test_a_metric_is_named_in_every_way(metric: str, expected_row: Row, model: str) -> None:
     result = run_suite(suite(metric, model=model))
-    assert values(result) == found
+    assert values(result) == expected_row
     assert result.exit_code == 0
 
 
@@ -147,8 +147,8 @@ def test_a_function_of_a_file_works_turn_by_turn_and_may_be_a_grading_function()
 
 def test_a_grader_of_a_metric_scores_errors_where_it_is_told_to() -> None:
     Path("bot.py").write_text("def reply(message):\n    return {'one': 'fine'}[message]\n")
-    for told, state in ((False, "error"), (True, "scored")):
-        graders = {"it": {"kind": "metric", "metric": "refusal", "scores_errors": told}}
+    for verdict, state in ((False, "error"), (True, "scored")):
+        graders = {"it": {"kind": "metric", "metric": "refusal", "scores_errors": verdict}}
         data = {"name": "s", "dataset": {"rows": [{"id": "a", "input": ["one", "two"]}]}, "graders": graders}
         data["target"] = {"kind": "function", "function": "bot.py:reply", "max_retries": 0}
         Path("suite.yaml").write_text(json.dumps(data))
@@ -163,22 +163,22 @@ def test_options_are_given_in_config(model: str, server: LoopbackServer) -> None
     assert values(run_suite(suite("own.py:polite", config={"direction": "lower_is_better"})))["ann"] == 0.0
     Path("rules.jinja").write_text("Who wanted {{ goal }}?")
     run_suite(suite("safety", model=model, config={"prompt_path": "rules.jinja"}))
-    asked = [request.body["messages"][-1]["content"].splitlines()[-1] for request in server.requests]
-    assert sorted(asked) == ['Who wanted "coffee"?', 'Who wanted "tea"?']
+    requests = [request.body["messages"][-1]["content"].splitlines()[-1] for request in server.requests]
+    assert sorted(requests) == ['Who wanted "coffee"?', 'Who wanted "tea"?']
     run_suite(suite("safety", model=model, config={"blocks": {"rules": "Is it kind?"}}))
     assert "Is it kind?" in server.requests[-1].body["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "sent"),
+    ("row", "sent"),
     [
         ({}, {"temperature": 0.0}),
         ({"temperature": 0.7, "settings": {"seed": 3}}, {"temperature": 0.7, "seed": 3}),
         ({"temperature": None}, {}),
     ],
 )
-def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, server: LoopbackServer) -> None:
-    run_suite(suite("safety", model=model, **asked))
+def test_settings_of_the_judge_are_sent(row: Row, sent: Row, model: str, server: LoopbackServer) -> None:
+    run_suite(suite("safety", model=model, **row))
     body = server.requests[0].body
     assert {name: body[name] for name in ("temperature", "seed") if name in body} == sent
 
@@ -248,7 +248,7 @@ def test_a_mistake_in_the_file_of_a_metric_has_its_place_there() -> None:
 def test_the_judge_is_that_of_the_suite_else_its_own_else_that_of_the_environment(
     model: str, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asked() -> list[str]:
+    def list_requests() -> list[str]:
         return [request.body["model"] for request in server.requests]
 
     monkeypatch.setenv("VIVAVOCE_JUDGE", f"{server.base_url}#default")
@@ -256,18 +256,18 @@ def test_the_judge_is_that_of_the_suite_else_its_own_else_that_of_the_environmen
     run_suite(suite("polite.yaml", model=model))
     run_suite(suite("polite.yaml"))
     run_suite(suite("safety"))
-    assert asked() == ["judge", "judge", "own", "own", "default", "default"]
+    assert list_requests() == ["judge", "judge", "own", "own", "default", "default"]
     assert grades(run_suite(suite("own.py:mine")))["ann"].reason == "mine"
-    assert len(asked()) == 6
+    assert len(list_requests()) == 6
 
 
 @pytest.mark.parametrize("metric", ["safety", "own.py:Mild", "own.py:safe", "own.py:panel", "polite.yaml"])
 def test_a_judge_that_is_needed_and_not_named_is_an_error_before_anything_runs(
     metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = rf"suite\.yaml:6:5 graders\.it\.metric: '{metric}' needs a judge, but none is configured: write model: in"
+    text = rf"suite\.yaml:6:5 graders\.it\.metric: '{metric}' needs a judge, but none is configured: write model: in"
     for run in (lambda: run_suite(suite(metric)), lambda: check_suite(load_suite(suite(metric)))):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=text):
             run()
     with Store.open(settings().store) as store:
         assert store.runs() == []
@@ -354,27 +354,27 @@ def test_a_fingerprint_changes_with_all_that_decides_a_score_and_nothing_else(mo
         {"model": model, "config": {"blocks": blocks}},
         {"model": model, "config": {"threshold": 0.5}},
     ]
-    found = [prints("safety", **change) for change in changes]
-    assert len(set(found)) == len(found)
-    assert found == [prints("safety", **change) for change in changes]
-    assert prints("safety", model=model, timeout=9, max_retries=1, display_name="S") == found[0]
+    rows = [prints("safety", **change) for change in changes]
+    assert len(set(rows)) == len(rows)
+    assert rows == [prints("safety", **change) for change in changes]
+    assert prints("safety", model=model, timeout=9, max_retries=1, display_name="S") == rows[0]
     Path("a.jinja").write_text("Is it kind?")
-    assert prints("safety", **changes[6]) != found[6]
+    assert prints("safety", **changes[6]) != rows[6]
     before = prints("polite.yaml", model=model)
     Path("polite.yaml").write_text(POLITE.replace("polite to", "kind to"))
     assert prints("polite.yaml", model=model) != before
 
 
 def test_a_fingerprint_names_the_endpoint_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[dict[str, str]] = []
+    rows: list[dict[str, str]] = []
     for place in ("http://one.example.com", "http://two.example.com", "http://one.example.com/v1/"):
         monkeypatch.setenv("VLLM_BASE_URL", place)
         path = suite("safety", model="vllm:judge")
         rubric = "  rubric: {kind: model_judge, model: 'vllm:judge', prompt: 'Is it good? {{ submission }}'}\n"
         path.write_text(path.read_text().replace("graders:\n", f"graders:\n{rubric}"))
-        found.append(run_suite(path, RunOptions(replay=True)).grading.fingerprints)
-    assert found[0] == found[2]
-    assert [name for name in found[0] if found[0][name] == found[1][name]] == []
+        rows.append(run_suite(path, RunOptions(replay=True)).grading.fingerprints)
+    assert rows[0] == rows[2]
+    assert [name for name in rows[0] if rows[0][name] == rows[1][name]] == []
 
 
 @pytest.mark.parametrize("name", ["Brief", "brief", "Mild", "polite", "safe"])

@@ -23,7 +23,7 @@ score:
 NUMBER = POLITE + "  {kind: numeric, min: 1, max: 5, threshold: 4}\n"
 
 
-def written(text: str) -> Path:
+def write_metric(text: str) -> Path:
     path = Path("polite.yaml")
     path.write_text(text)
     return path
@@ -40,7 +40,7 @@ def written(text: str) -> Path:
 )
 def test_a_file_describes_a_metric_of_any_kind_of_score(score: str, reply: dict[str, Any], passed: bool) -> None:
     model = ScriptedModel([{"reasoning": "So it is.", "evidence": ["Good day"], "confidence": 0.9, **reply}])
-    result = load_metric(written(f"{POLITE}  {score}\n"), model).evaluate(CONVERSATION, goal="a {{ name }}")
+    result = load_metric(write_metric(f"{POLITE}  {score}\n"), model).evaluate(CONVERSATION, goal="a {{ name }}")
     assert (result.name, result.score, result.passed) == ("polite", *reply.values(), passed)
     assert 'who wants "a {{ name }}"?\n' in model.requests[0].messages[1].text
 
@@ -49,7 +49,7 @@ def test_settings_scope_and_what_is_shown_are_those_of_the_file() -> None:
     more = "settings: {temperature: 0.3}\nscope: turn\nshown: {retrieved: false}\n"
     reply = {"reasoning": "", "evidence": ["Good day"], "score": 5, "confidence": 1.0}
     model = ScriptedModel([reply, reply])
-    load_metric(written(NUMBER + more), model).evaluate([*CONVERSATION, *CONVERSATION], goal="tea")
+    load_metric(write_metric(NUMBER + more), model).evaluate([*CONVERSATION, *CONVERSATION], goal="tea")
     assert [request.settings["temperature"] for request in model.requests] == [0.3, 0.3]
     assert "(left out: retrieved texts)" in model.requests[0].messages[1].text
     assert "a secret" not in model.requests[0].messages[1].text
@@ -66,16 +66,16 @@ def test_the_prompt_may_stand_in_a_file_beside_it() -> None:
 
 def test_the_model_of_the_file_judges_unless_another_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
-    path = written(NUMBER + "model: openai:gpt-4.1-mini\n")
+    path = write_metric(NUMBER + "model: openai:gpt-4.1-mini\n")
     mine = ScriptedModel([], name="mine")
-    for given, name in ((None, "openai:gpt-4.1-mini"), (mine, "mine")):
-        metric = load_metric(path, given)
+    for inputs, name in ((None, "openai:gpt-4.1-mini"), (mine, "mine")):
+        metric = load_metric(path, inputs)
         assert metric.model is not None
         assert metric.model.name == name
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (NUMBER.replace("goal", "gaol"), "polite.yaml:3:1 prompt: the prompt asks for 'gaol'; did you mean 'goal'?"),
         (NUMBER + "promtp: x\n", "polite.yaml:7:1 promtp: unknown key; did you mean 'prompt'?"),
@@ -95,10 +95,10 @@ def test_the_model_of_the_file_judges_unless_another_is_given(monkeypatch: pytes
         ("name: [\n", "is not YAML"),
     ],
 )
-def test_each_mistake_is_told_with_its_place(text: str, said: str) -> None:
+def test_each_mistake_is_told_with_its_place(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        load_metric(written(text))
-    assert said in str(caught.value)
+        load_metric(write_metric(text))
+    assert message in str(caught.value)
     assert str(caught.value).startswith("polite.yaml:")
     assert "sk-1" not in str(caught.value)
 

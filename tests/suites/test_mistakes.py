@@ -23,7 +23,7 @@ def said_of(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "text"),
     [
         ("target: bot.py:reply\n", "target: needs a mapping, such as {kind: function, function: bot.py:reply}"),
         ("target: [a]\n", "target: needs a mapping, such as {kind: function, function: bot.py:reply}"),
@@ -42,14 +42,14 @@ def said_of(text: str) -> str:
         ),
     ],
 )
-def test_a_mistake_in_a_target(target: str, said: str) -> None:
-    told = said_of(HEAD + target + GRADERS)
-    assert told.startswith("suite.yaml:3:")
-    assert told.endswith(said)
+def test_a_mistake_in_a_target(target: str, text: str) -> None:
+    message = said_of(HEAD + target + GRADERS)
+    assert message.startswith("suite.yaml:3:")
+    assert message.endswith(text)
 
 
 @pytest.mark.parametrize(
-    ("graders", "said"),
+    ("graders", "text"),
     [
         ("  right: contains\n", "graders.right: needs a mapping, such as {kind: function, function: contains}"),
         (
@@ -63,12 +63,12 @@ def test_a_mistake_in_a_target(target: str, said: str) -> None:
         ),
     ],
 )
-def test_a_mistake_in_the_graders(graders: str, said: str) -> None:
-    assert said_of(f"{HEAD}{TARGET}graders:\n{graders}").endswith(said)
+def test_a_mistake_in_the_graders(graders: str, text: str) -> None:
+    assert said_of(f"{HEAD}{TARGET}graders:\n{graders}").endswith(text)
 
 
 @pytest.mark.parametrize(
-    ("rest", "said"),
+    ("rest", "text"),
     [
         ("trials: two\n", "trials: needs a whole number, got 'two'"),
         ("max_samples: 1.5\n", "max_samples: needs a whole number, got 1.5"),
@@ -77,8 +77,8 @@ def test_a_mistake_in_the_graders(graders: str, said: str) -> None:
         ("gate: 0.9\n", "gate: needs a mapping, such as {kind: simple, metric_key: NAME, op: gte, value: 0.9}"),
     ],
 )
-def test_a_mistake_at_the_top(rest: str, said: str) -> None:
-    assert said_of(HEAD + TARGET + GRADERS + rest).endswith(said)
+def test_a_mistake_at_the_top(rest: str, text: str) -> None:
+    assert said_of(HEAD + TARGET + GRADERS + rest).endswith(text)
 
 
 def test_an_empty_name_is_told() -> None:
@@ -90,7 +90,7 @@ def gate(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "value: '95%'",
@@ -124,8 +124,8 @@ def gate(text: str) -> str:
         ),
     ],
 )
-def test_a_gate_that_cannot_decide_is_refused(text: str, said: str) -> None:
-    assert gate(text) == said
+def test_a_gate_that_cannot_decide_is_refused(text: str, message: str) -> None:
+    assert gate(text) == message
 
 
 @pytest.mark.parametrize(("text", "name"), [("pass_threshold: 0.9", "pass_threshold"), ("pass_op: lt", "pass_op")])
@@ -169,15 +169,15 @@ def test_what_a_gate_can_decide_is_allowed(text: str) -> None:
     ],
 )
 def test_an_address_with_a_password_is_neither_kept_nor_shown(target: str) -> None:
-    told = said_of(f"{HEAD}target: {target}\n{GRADERS}")
-    assert "s3cret" not in told
-    assert "the address holds a user name or a password" in told or "needs a mapping" in told
+    text = said_of(f"{HEAD}target: {target}\n{GRADERS}")
+    assert "s3cret" not in text
+    assert "the address holds a user name or a password" in text or "needs a mapping" in text
 
 
 def test_a_judge_with_a_password_in_its_name_is_neither_kept_nor_shown() -> None:
     judge = "graders:\n  right: {kind: model_judge, prompt: x, model: 'http://me:s3cret@host/v1#m'}\n"
-    told = said_of(HEAD + TARGET + judge)
-    assert told == (
+    text = said_of(HEAD + TARGET + judge)
+    assert text == (
         "suite.yaml:5:41 graders.right.model: the address holds a user name or a password, "
         "which would be stored and shown; leave them out"
     )

@@ -11,7 +11,7 @@ from vivavoce.suites.metric_names import metric_graders, read_metrics
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("safety", ["safety"]),
         (" safety, refusal,own.py:short,polite.yaml, ", ["safety", "refusal", "own.py:short", "polite.yaml"]),
@@ -22,8 +22,8 @@ from vivavoce.suites.metric_names import metric_graders, read_metrics
         ),
     ],
 )
-def test_names_and_mappings_are_read(text: str, found: list[Any]) -> None:
-    assert read_metrics(text) == found
+def test_names_and_mappings_are_read(text: str, expected: list[Any]) -> None:
+    assert read_metrics(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_what_is_neither_is_told_how_to_write_it(text: str, complaint: str) -> N
 
 
 def test_each_becomes_a_grader_by_the_name_of_its_scores() -> None:
-    named = [
+    names = [
         "own.py:short",
         {"metric": "turn_count", "threshold": 4},
         {"metric": "turn_count", "name": "few", "scope": "turn"},
     ]
-    assert metric_graders(named, scope="conversation") == {
+    assert metric_graders(names, scope="conversation") == {
         "short": {"kind": "metric", "metric": "own.py:short", "scope": "conversation"},
         "turn_count": {"kind": "metric", "metric": "turn_count", "scope": "conversation", "threshold": 4},
         "few": {"kind": "metric", "metric": "turn_count", "scope": "turn"},

@@ -15,7 +15,7 @@ from vivavoce.testing import ScriptedModel
 
 from .talks import scores, talk
 
-ONE: dict[str, Any] = {
+FIRST: dict[str, Any] = {
     "messages as dicts": talk(),
     "messages": ConversationHistory.from_dict_list(talk()).messages,
     "a tuple": tuple(talk()),
@@ -26,9 +26,9 @@ ONE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("form", ONE)
+@pytest.mark.parametrize("form", FIRST)
 def test_one_conversation_is_a_run_of_one(form: str) -> None:
-    assert scores(evaluate(ONE[form], "refusal"), "refusal") == {"0": ("scored", 1.0)}
+    assert scores(evaluate(FIRST[form], "refusal"), "refusal") == {"0": ("scored", 1.0)}
 
 
 @pytest.mark.parametrize(

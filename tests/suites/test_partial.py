@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.check import checked
+from vivavoce.suites.check import run_checks
 from vivavoce.suites.load import load_for_check
 
 SUITE = """\
@@ -31,8 +31,10 @@ def places(text: str) -> list[str]:
     Path("bot.py").write_text("def reply(message): return message\n")
     Path("suite.yaml").write_text(text)
     with pytest.raises(UsageError) as raised:
-        checked(load_for_check(Path("suite.yaml")))
-    return [f"{one.line}:{one.column} {one.message.partition(': ')[0]}" for one in raised.value.problems]
+        run_checks(load_for_check(Path("suite.yaml")))
+    return [
+        f"{problem.line}:{problem.column} {problem.message.partition(': ')[0]}" for problem in raised.value.problems
+    ]
 
 
 @pytest.mark.parametrize("prompt", ["rubric.txt", "file://rubric.txt", "./prompts/rubric.jinja", "rubric"])

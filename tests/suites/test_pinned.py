@@ -18,10 +18,10 @@ ROW = '{"id": "a", "input": "Hi", "ground_truth": "Hi"}\n'
 def suite(tmp_path: Path) -> Path:
     (tmp_path / "bot.py").write_text("def reply(message: str) -> str:\n    return message\n")
     (tmp_path / "d.jsonl").write_text(ROW)
-    return pinned(tmp_path, keep_version(tmp_path / "d.jsonl")[0].version)
+    return pin(tmp_path, keep_version(tmp_path / "d.jsonl")[0].version)
 
 
-def pinned(folder: Path, version: str) -> Path:
+def pin(folder: Path, version: str) -> Path:
     path = folder / "suite.yaml"
     path.write_text(
         f"name: echo\ndataset:\n  path: d.jsonl\n  version: {version}\n"
@@ -53,13 +53,13 @@ def test_another_content_is_refused_with_what_changed_and_how_to_accept_it(suite
     assert f"To accept it: viva dataset keep {place}, and write version: v" in text
     with pytest.raises(UsageError, match="is not the pinned"):
         run_suite(suite, RunOptions())
-    kept, _ = keep_version(place)
-    assert f"write version: {kept.version}" in text
-    check_suite(load_suite(pinned(suite.parent, kept.version)))
+    version, _ = keep_version(place)
+    assert f"write version: {version.version}" in text
+    check_suite(load_suite(pin(suite.parent, version.version)))
 
 
 def test_a_version_that_is_not_kept_here_can_be_refused_all_the_same(suite: Path) -> None:
-    text = complaint(pinned(suite.parent, "v0123456789abcdef"))
+    text = complaint(pin(suite.parent, "v0123456789abcdef"))
     assert "the version v0123456789abcdef is not kept; kept: v" in text
     assert "so what changed cannot be said" in text
 
@@ -68,12 +68,12 @@ def test_a_version_of_another_dataset_is_named(suite: Path) -> None:
     other = suite.with_name("other.jsonl")
     other.write_text('{"id": "z", "input": "Hi"}\n')
     version = keep_version(other)[0].version
-    assert f"{version} is a version of another dataset, other.jsonl" in complaint(pinned(suite.parent, version))
+    assert f"{version} is a version of another dataset, other.jsonl" in complaint(pin(suite.parent, version))
 
 
 @pytest.mark.parametrize("version", ["1", "latest", "v123", "v0123456789ABCDEF"])
 def test_what_is_no_version_says_what_one_is(suite: Path, version: str) -> None:
-    assert "version" in complaint_of_reading(pinned(suite.parent, version))
+    assert "version" in complaint_of_reading(pin(suite.parent, version))
 
 
 def complaint_of_reading(suite: Path) -> str:

@@ -15,7 +15,7 @@ from vivavoce.records.run import AttemptEnded, Event
 from vivavoce.report.details import detail_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
@@ -26,16 +26,16 @@ from vivavoce.suites.experiment import run_suite, suite_run
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.plan import Plan, hash_file
 
-from .talks import rows, written
+from .talks import rows, write_rows
 
 
 def test_a_dataset_is_known_by_its_content() -> None:
-    path = written(rows(2))
+    path = write_rows(rows(2))
     plan = Plan(path, Path(), {}, True, 1, None, None, None, 8)
     before = plan.dataset
-    written(rows(2))
+    write_rows(rows(2))
     assert plan.dataset == before
-    written(rows(3))
+    write_rows(rows(3))
     assert hash_file(path) == plan.dataset != before
     ruled = replace(plan, policy="Be kind.")
     assert len({plan.dataset, ruled.dataset, replace(plan, policy="Be brief.").dataset}) == 3
@@ -81,39 +81,39 @@ def ran(rest: str, *often: int, **options: int) -> RunResult:
 
 
 def trials_of(result: RunResult) -> Counter[str]:
-    return Counter(one.attempt.key.sample_id for one in result.outcomes())
+    return Counter(outcome.attempt.key.sample_id for outcome in result.outcomes())
 
 
 def test_trials_end_when_the_gate_is_decided_and_every_reader_has_that_interval() -> None:
     result = ran(f"trials: {{max: 50, until: decided}}\n{GATE}")
-    found, said = result.summary.trials, result.summary.grader("said")
-    assert found is not None
-    assert (found.met, found.planned, result.exit_code, result.run.status) == (True, 1000, 0, "finished")
-    assert 0 < found.spent < 500
-    assert set(trials_of(result).values()) == {found.spent // SAMPLES}
-    assert said.pass_low is not None
-    assert said.pass_low > 0.8
+    trials, grader = result.summary.trials, result.summary.grader("said")
+    assert trials is not None
+    assert (trials.met, trials.planned, result.exit_code, result.run.status) == (True, 1000, 0, "finished")
+    assert 0 < trials.spent < 500
+    assert set(trials_of(result).values()) == {trials.spent // SAMPLES}
+    assert grader.pass_low is not None
+    assert grader.pass_low > 0.8
     (reason,) = result.summary.reasons
-    assert (reason.low, reason.high) == (said.pass_low, said.pass_high)
-    assert f"{100 * said.pass_low:.4g}% to " in explained(result.summary)[0]
-    told = (
-        f"{found.spent} of 1,000 conversations were enough to decide the gate; intervals are valid at any "
+    assert (reason.low, reason.high) == (grader.pass_low, grader.pass_high)
+    assert f"{100 * grader.pass_low:.4g}% to " in explain_verdict(result.summary)[0]
+    text = (
+        f"{trials.spent} of 1,000 conversations were enough to decide the gate; intervals are valid at any "
         "time, for these samples only"
     )
-    assert detail_lines(result.summary)[0] == f"trials: {told}"
+    assert detail_lines(result.summary)[0] == f"trials: {text}"
     with Store.open(settings().store) as store:
         run, grading = store.run(result.run.id), store.grading(result.run.id)
-        written = StringIO()
-        write_markdown(GradedRun(store, run, grading), written)
-        assert told in written.getvalue()
+        output = StringIO()
+        write_markdown(GradedRun(store, run, grading), output)
+        assert text in output.getvalue()
         with serving(store) as url:
-            assert told in get(f"{url}/runs/{run.id}").text
+            assert text in get(f"{url}/runs/{run.id}").text
 
 
 def test_a_gate_that_trials_do_not_decide_is_no_pass() -> None:
     result = ran(f"trials: {{max: 3, until: decided}}\n{GATE}")
     assert (result.exit_code, result.run.status, result.summary.attempts) == (3, "finished", 60)
-    assert explained(result.summary)[0].endswith("this does not decide the gate")
+    assert explain_verdict(result.summary)[0].endswith("this does not decide the gate")
     assert "did not decide the gate" in detail_lines(result.summary)[0]
 
 
@@ -125,10 +125,10 @@ def test_a_bad_target_fails_early() -> None:
 
 def test_a_wanted_width_ends_trials() -> None:
     result = ran("trials: {max: 50, half_width: 0.1}\n")
-    said = result.summary.grader("said")
-    assert said.low is not None
-    assert said.high is not None
-    assert (said.high - said.low) / 2 <= 0.1
+    grader = result.summary.grader("said")
+    assert grader.low is not None
+    assert grader.high is not None
+    assert (grader.high - grader.low) / 2 <= 0.1
     assert "were enough for the mean of said to ±0.1" in detail_lines(result.summary)[0]
     assert result.summary.attempts < 1000
 
@@ -144,8 +144,8 @@ def test_samples_that_are_undecided_get_the_trials() -> None:
     result = ran(f"trials: {{max: 6, until: decided}}\n{EACH}", 0, 2, 3)
     assert result.exit_code == 0
     assert trials_of(result) == {"s0": 3, "s1": 6, "s2": 5}
-    said = result.summary.grader("said")
-    assert (said.low, said.high) == (None, None)
+    grader = result.summary.grader("said")
+    assert (grader.low, grader.high) == (None, None)
     assert detail_lines(result.summary)[0].endswith("so means have no interval")
 
 
@@ -201,7 +201,7 @@ async def test_a_run_that_is_continued_ends_where_it_would_have_ended(rest: str,
 
 
 @pytest.mark.parametrize(
-    ("rest", "said"),
+    ("rest", "text"),
     [
         ("trials: {max: 50}\n", "trials: needs either until: decided or a half_width; for a fixed number of trials"),
         ("trials: {max: 1, until: decided}\n", "trials.max: should be greater than or equal to 2, got 1"),
@@ -229,8 +229,8 @@ async def test_a_run_that_is_continued_ends_where_it_would_have_ended(rest: str,
         ),
     ],
 )
-def test_what_cannot_end_early_is_refused_before_anything_is_asked(rest: str, said: str) -> None:
+def test_what_cannot_end_early_is_refused_before_anything_is_asked(rest: str, text: str) -> None:
     write(rest)
     with pytest.raises(UsageError) as caught:
         check_suite(load_suite(Path("suite.yaml")))
-    assert said in str(caught.value)
+    assert text in str(caught.value)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.check import checked
+from vivavoce.suites.check import run_checks
 from vivavoce.suites.grading_spec import RecordingGraderSpec
 from vivavoce.suites.load import TargetChanges, described_suite
 
@@ -25,9 +25,9 @@ SUITE: dict[str, Any] = {
 }
 
 
-def reply(sample: str, turn: int, said: Any, **more: Any) -> dict[str, Any]:
+def reply(sample: str, turn: int, message: Any, **more: Any) -> dict[str, Any]:
     done = {"messages": [{"role": "assistant", "content": "Hello"}]}
-    return {"kind": "reply", "sample": sample, "target": "bot", "turn": turn, "said": said, **done, **more}
+    return {"kind": "reply", "sample": sample, "target": "bot", "turn": turn, "said": message, **done, **more}
 
 
 CALL = {"kind": "tool", "sample": "a", "name": "look_up", "arguments": {}, "result": 1}
@@ -38,8 +38,8 @@ def notes(folder: Path, *lines: dict[str, Any], head: dict[str, Any] | None = No
     """Write a recording, and return what is noted of a suite with it."""
     every = [{"vivavoce_recording": 2, **(head or {})}, *lines, {"kind": "end"}]
     (folder / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in every))
-    found = checked(described_suite({**SUITE, **changes}, folder, "suite.yaml"))
-    return list(found.prepared.suite.notes)
+    checks = run_checks(described_suite({**SUITE, **changes}, folder, "suite.yaml"))
+    return list(checks.prepared.suite.notes)
 
 
 def test_rows_that_are_as_recorded_need_one_note(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_rows_that_are_as_recorded_need_one_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "text"),
     [
         (
             [reply("a", 0, "Hi"), reply("a", 1, "Stop"), reply("b", 0, "Hi")],
@@ -67,8 +67,8 @@ def test_rows_that_are_as_recorded_need_one_note(tmp_path: Path) -> None:
         ([CALL], "has only tool results: they are answered from it, and nothing is compared"),
     ],
 )
-def test_what_is_not_as_it_was_recorded_is_noted(tmp_path: Path, lines: list[dict[str, Any]], said: str) -> None:
-    assert any(note.startswith(f"r.jsonl {said}") for note in notes(tmp_path, *lines))
+def test_what_is_not_as_it_was_recorded_is_noted(tmp_path: Path, lines: list[dict[str, Any]], text: str) -> None:
+    assert any(note.startswith(f"r.jsonl {text}") for note in notes(tmp_path, *lines))
 
 
 def test_texts_of_a_recording_are_safe_to_print(tmp_path: Path) -> None:
@@ -77,17 +77,17 @@ def test_texts_of_a_recording_are_safe_to_print(tmp_path: Path) -> None:
 
 def test_a_recording_adds_its_grader_once(tmp_path: Path) -> None:
     notes(tmp_path, *REPLIES)
-    suite = checked(described_suite(SUITE, tmp_path, "suite.yaml")).prepared.suite
+    suite = run_checks(described_suite(SUITE, tmp_path, "suite.yaml")).prepared.suite
     assert isinstance(suite.spec.graders["as_recorded"], RecordingGraderSpec)
     own = {"same": {"kind": "recording", "path": "r.jsonl", "display_name": "as before"}}
-    suite = checked(described_suite({**SUITE, "graders": own}, tmp_path, "suite.yaml")).prepared.suite
+    suite = run_checks(described_suite({**SUITE, "graders": own}, tmp_path, "suite.yaml")).prepared.suite
     assert list(suite.spec.graders) == ["same"]
 
 
 def test_another_grader_may_not_have_its_name(tmp_path: Path) -> None:
-    taken = {"as_recorded": {"kind": "function", "function": "ascii_printable_only"}}
+    graders = {"as_recorded": {"kind": "function", "function": "ascii_printable_only"}}
     with pytest.raises(UsageError, match="as_recorded is the grader that compares with the recording"):
-        notes(tmp_path, *REPLIES, graders=taken)
+        notes(tmp_path, *REPLIES, graders=graders)
 
 
 def test_a_grader_needs_replies(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_a_recording_without_calls_of_tools_asks_for_no_name(tmp_path: Path, tar
 def test_what_judges_may_be_asked_is_an_upper_limit(tmp_path: Path) -> None:
     judge = {"kind": {"kind": "model_judge", "prompt": "Kind? {{ submission }}", "model": "openai:x"}}
     notes(tmp_path, *REPLIES, graders=judge)
-    found = checked(described_suite({**SUITE, "graders": judge}, tmp_path, "suite.yaml")).forecast
-    assert (found.verdicts, found.depends) == (4, True)
+    forecast = run_checks(described_suite({**SUITE, "graders": judge}, tmp_path, "suite.yaml")).forecast
+    assert (forecast.verdicts, forecast.depends) == (4, True)
 
 
 def test_a_command_line_adds_to_what_a_suite_says_of_its_recording() -> None:

@@ -34,7 +34,7 @@ def mistakes(folder: Path, rule: str, tools: str = TOOLS) -> list[str]:
     try:
         check_suite(load_suite(path))
     except UsageError as error:
-        return [str(one).replace(f"{folder}/", "") for one in error.problems]
+        return [str(problem).replace(f"{folder}/", "") for problem in error.problems]
     return []
 
 
@@ -73,8 +73,8 @@ def test_a_rule_is_written_into_a_suite_and_stored_with_its_run(tmp_path: Path) 
     ],
 )
 def test_a_mistake_in_a_rule_has_its_line(tmp_path: Path, rule: str, mistake: str) -> None:
-    [found] = mistakes(tmp_path, rule)
-    assert found.startswith(mistake)
+    [problem] = mistakes(tmp_path, rule)
+    assert problem.startswith(mistake)
 
 
 @pytest.mark.parametrize("tools", ["[]", "null", "[{type: web_search}]"])

@@ -31,26 +31,29 @@ NEEDING = ("tool_call_accuracy", "tool_call_f1", "trajectory_match", "topic_adhe
 METRICS = [*NEEDING, "agent_goal_accuracy"]
 
 
-def judged(request: Request) -> dict[str, Any]:
+def judge_request(request: Request) -> dict[str, Any]:
     assert isinstance(request.schema, type)
-    found = {"reasoning": "So it is.", "confidence": 0.9}
+    answer = {"reasoning": "So it is.", "confidence": 0.9}
     fields = request.schema.model_fields
     if "requests" in fields:
-        asked = {
+        question_fields = {
             "turn": 1,
             "request": "the weather",
             "evidence": ["Sunny.", "Hello.", "Paris."],
             "on_topic": True,
             "answered": True,
         }
-        return {**found, "requests": [asked]}
+        return {**answer, "requests": [question_fields]}
     if "outcomes" in fields:
-        return {**found, "outcomes": [{"outcome": "told", "evidence": ["Sunny.", "Hello.", "Paris."], "reached": True}]}
-    return {**found, "evidence": ["Sunny.", "Hello.", "Paris."], "score": 5}
+        return {
+            **answer,
+            "outcomes": [{"outcome": "told", "evidence": ["Sunny.", "Hello.", "Paris."], "reached": True}],
+        }
+    return {**answer, "evidence": ["Sunny.", "Hello.", "Paris."], "score": 5}
 
 
 def test_every_metric_that_a_sample_has_the_reference_for_scores_it_and_no_other() -> None:
-    result = evaluate(EvaluationDataset([WHOLE, BARE]), METRICS, model=ScriptedModel(judged))
+    result = evaluate(EvaluationDataset([WHOLE, BARE]), METRICS, model=ScriptedModel(judge_request))
     whole, bare = [outcome.scores for outcome in result.outcomes()]
     assert {name: (score.state, score.value) for name, score in whole.items()} == dict.fromkeys(
         METRICS, ("scored", 1.0)
@@ -60,7 +63,7 @@ def test_every_metric_that_a_sample_has_the_reference_for_scores_it_and_no_other
         **dict.fromkeys(NEEDING, "skipped"),
         "agent_goal_accuracy": "scored",
     }
-    assert {found.errors for found in result.summary.graders} == {0}
+    assert {grader.errors for grader in result.summary.graders} == {0}
 
 
 def test_each_row_is_judged_by_its_own_rubrics_also_a_single_turn() -> None:
@@ -70,7 +73,9 @@ def test_each_row_is_judged_by_its_own_rubrics_also_a_single_turn() -> None:
             user_input="Capital?", response="Paris.", rubrics={**RUBRICS, "score9_description": "perfect"}
         ),
     ]
-    result = evaluate(EvaluationDataset(rows), {"metric": "rubrics_score", "threshold": 4}, model=ScriptedModel(judged))
+    result = evaluate(
+        EvaluationDataset(rows), {"metric": "rubrics_score", "threshold": 4}, model=ScriptedModel(judge_request)
+    )
     scores = [outcome.scores["rubrics_score"] for outcome in result.outcomes()]
     assert [(score.raw, score.value, score.passed) for score in scores] == [(5.0, 1.0, True), (5.0, 0.5, True)]
 
@@ -89,5 +94,5 @@ def test_samples_of_ragas_itself_are_read_by_their_shape() -> None:
     call = {"name": "Weather", "args": {"place": "NYC"}}
     talk = [Said(content="Weather?", type="human"), Said(content="", type="ai", tool_calls=[call])]
     theirs: Any = [TheirSample(user_input=talk, reference_tool_calls=[call])]
-    for given in (theirs, theirs[0]):
-        assert evaluate(given, "tool_call_f1").summary.grader("tool_call_f1").mean == 1.0
+    for inputs in (theirs, theirs[0]):
+        assert evaluate(inputs, "tool_call_f1").summary.grader("tool_call_f1").mean == 1.0

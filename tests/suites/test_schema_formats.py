@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.check import checked
+from vivavoce.suites.check import run_checks
 from vivavoce.suites.load import load_suite
 
 SUITE = """\
@@ -24,7 +24,7 @@ graders:
 
 def notes(tmp_path: Path, row: str, grader: str) -> list[str]:
     (tmp_path / "suite.yaml").write_text(SUITE.replace("ROW", row).replace("GRADER", grader))
-    return [note for note in checked(load_suite(tmp_path / "suite.yaml")).prepared.suite.notes if "format" in note]
+    return [note for note in run_checks(load_suite(tmp_path / "suite.yaml")).prepared.suite.notes if "format" in note]
 
 
 def test_the_formats_that_are_not_checked_are_named_in_rows_and_graders(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def _files(tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]
     (tmp_path / "bot.py").write_text(BOT)
 
 
-def written(*targets: str, more: str = "") -> Path:
+def write_suite(*targets: str, more: str = "") -> Path:
     Path("suite.yaml").write_text(
         "name: s\n"
         + "dataset: {rows: [{id: a, input: Hi, ground_truth: HI}, {id: b, input: Ho, ground_truth: HO}]}\n"
@@ -50,18 +50,18 @@ def written(*targets: str, more: str = "") -> Path:
 
 
 def suite(*targets: str, more: str = "") -> Suite:
-    return load_suite(written(*targets, more=more))
+    return load_suite(write_suite(*targets, more=more))
 
 
-def names(found: Suite) -> list[str]:
-    return [target.name for target in build_targets(found, 4)]
+def names(suite: Suite) -> list[str]:
+    return [target.name for target in build_targets(suite, 4)]
 
 
 def test_targets_of_several_kinds_each_answer_every_sample(tmp_path: Path) -> None:
     with LoopbackServer(lambda request: "HI") as server:
         model = f"{{kind: openai, base_url: '{server.base_url}', model_handles: [one, two], name: warm}}"
-        result = run_suite(written(LOUD, MEEK, model))
-    means = {one.target: one.mean for one in result.summary.graders}
+        result = run_suite(write_suite(LOUD, MEEK, model))
+    means = {grader.target: grader.mean for grader in result.summary.graders}
     assert means == {"bot.loud": 1.0, "bot.meek": 0.0, "warm/one": 0.5, "warm/two": 0.5}
     assert result.summary.attempts == 8
 
@@ -76,7 +76,7 @@ def test_settings_and_prompts_of_each_target_are_its_own() -> None:
     with LoopbackServer(answer) as server:
         common = f"{{kind: openai, base_url: '{server.base_url}', model_handles: [m]"
         run_suite(
-            written(
+            write_suite(
                 f"{common}, name: cold, settings: {{temperature: 0}}, system_prompt: Be brief.}}",
                 f"{common}, name: warm, settings: {{temperature: 1}}, system_prompt: Be kind.}}",
             )
@@ -102,7 +102,7 @@ def test_what_targets_are_called(targets: list[str], expected: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("targets", "said"),
+    ("targets", "text"),
     [
         ([LOUD, MEEK, LOUD], "suite.yaml:6:5 targets.2: is the same target as targets.0; remove one of them"),
         (
@@ -141,29 +141,29 @@ def test_what_targets_are_called(targets: list[str], expected: list[str]) -> Non
         ([LOUD, "{kind: function, function: 'bot.py:meek', name: ''}"], "targets.1.name: is empty"),
     ],
 )
-def test_a_mistake_in_one_of_the_targets_has_its_place(targets: list[str], said: str) -> None:
+def test_a_mistake_in_one_of_the_targets_has_its_place(targets: list[str], text: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_suite(suite(*targets))
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_there_is_a_target_or_a_list_of_targets() -> None:
     with pytest.raises(UsageError, match="has a target and targets; put all of them into the list"):
         suite(LOUD, more=f"target: {MEEK}\n")
-    Path("suite.yaml").write_text(written(LOUD).read_text().replace(f"targets:\n  - {LOUD}", "targets: []"))
+    Path("suite.yaml").write_text(write_suite(LOUD).read_text().replace(f"targets:\n  - {LOUD}", "targets: []"))
     with pytest.raises(UsageError, match=r"suite.yaml:3:1 targets: is empty; it needs at least one"):
         load_suite(Path("suite.yaml"))
 
 
 def test_each_target_keeps_to_its_own_limits() -> None:
-    found = suite(
+    suite_loaded = suite(
         "{kind: function, function: 'bot.py:loud', timeout: 5, max_retries: 0, max_concurrent: 2}",
         "{kind: function, function: 'bot.py:meek', max_concurrent: 50}",
         "{kind: http, url: 'http://localhost:1', body: '{{ message }}', timeout: 7, max_retries: 1}",
     )
-    limits = [(one.concurrency, one.timeout, one.retries) for one in target_limits(found, 15)]
+    limits = [(limit.concurrency, limit.timeout, limit.retries) for limit in target_limits(suite_loaded, 15)]
     assert limits == [(2, 5.0, 0), (15, 300.0, 2), (15, None, 1)]
-    assert check_suite(found).fewer == {"bot.loud": 2}
+    assert check_suite(suite_loaded).fewer == {"bot.loud": 2}
 
 
 def test_a_slow_target_has_no_more_conversations_at_a_time_than_it_may() -> None:
@@ -178,10 +178,12 @@ def test_a_slow_target_has_no_more_conversations_at_a_time_than_it_may() -> None
         + f"  - {LOUD}\ngraders: {{said: {{kind: function, function: ascii_printable_only}}}}\n"
     )
     result = run_suite("suite.yaml")
-    said = {
-        int(one.attempt.trajectory.turns[0].messages[-1].text) for one in result.outcomes() if _of(one, "slow.slow")
+    numbers = {
+        int(outcome.attempt.trajectory.turns[0].messages[-1].text)
+        for outcome in result.outcomes()
+        if _of(outcome, "slow.slow")
     }
-    assert max(said) == 2
+    assert max(numbers) == 2
 
 
 def _of(outcome: Any, target: str) -> bool:
@@ -190,10 +192,10 @@ def _of(outcome: Any, target: str) -> bool:
 
 def test_the_list_is_stored_without_keys_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LETTA_API_KEY", "k")
-    found = suite(LOUD, "{kind: letta, agent_id: a, api_key: s3cret-key, name: mine}")
-    kept = dump_spec(found)
-    assert "target" not in kept
-    assert kept["targets"][1] == {
+    suite_loaded = suite(LOUD, "{kind: letta, agent_id: a, api_key: s3cret-key, name: mine}")
+    stored_fields = dump_spec(suite_loaded)
+    assert "target" not in stored_fields
+    assert stored_fields["targets"][1] == {
         "timeout": 300.0,
         "max_retries": 2,
         "name": "mine",
@@ -205,34 +207,39 @@ def test_the_list_is_stored_without_keys_and_read_back(monkeypatch: pytest.Monke
 
 
 def test_a_suite_with_one_target_is_stored_as_before() -> None:
-    Path("suite.yaml").write_text(written(LOUD).read_text().replace("targets:\n  - ", "target: "))
-    kept = dump_spec(load_suite(Path("suite.yaml")))
-    assert "targets" not in kept
-    assert kept["target"] == {"timeout": 300.0, "max_retries": 2, "kind": "function", "function": "bot.py:loud"}
+    Path("suite.yaml").write_text(write_suite(LOUD).read_text().replace("targets:\n  - ", "target: "))
+    stored_fields = dump_spec(load_suite(Path("suite.yaml")))
+    assert "targets" not in stored_fields
+    assert stored_fields["target"] == {
+        "timeout": 300.0,
+        "max_retries": 2,
+        "kind": "function",
+        "function": "bot.py:loud",
+    }
 
 
 async def test_a_run_of_several_targets_goes_on_where_it_stopped(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "store.db")) as store:
-        path = written(LOUD, "{kind: function, function: 'bot.py:gone', max_retries: 0}")
+        path = write_suite(LOUD, "{kind: function, function: 'bot.py:gone', max_retries: 0}")
         first = await open_run(path, store=store).execute()
         assert first.summary.failed_attempts == 2
         Path("bot.py").write_text(BOT)
         again = await reopen_run(first.run.id, store=store, errors=True).execute()
-        assert [one.target for one in again.summary.graders] == ["bot.loud", "bot.gone"]
+        assert [grader.target for grader in again.summary.graders] == ["bot.loud", "bot.gone"]
         assert len(stored_suite(again.run).spec.all_targets) == 2
         Path("bot.py").write_text(BOT.replace("down", "up"))
         with pytest.raises(UsageError, match="the code of its target has changed since"):
-            await _executed(reopen_run(first.run.id, store=store, errors=True))
+            await _run_execution(reopen_run(first.run.id, store=store, errors=True))
 
 
-async def _executed(work: Execution) -> None:
+async def _run_execution(work: Execution) -> None:
     await asyncio.wait_for(work.execute(), 10)
 
 
 def test_several_names_replace_every_target_of_the_suite() -> None:
-    found = load_suite(written(LOUD, MEEK), read_targets(["http://localhost:1/v1#m", "bot.py:meek"]))
-    assert names(found) == ["m", "bot.meek"]
-    alone = load_suite(written(LOUD, MEEK), read_targets(["bot.py:meek"]))
+    suite = load_suite(write_suite(LOUD, MEEK), read_targets(["http://localhost:1/v1#m", "bot.py:meek"]))
+    assert names(suite) == ["m", "bot.meek"]
+    alone = load_suite(write_suite(LOUD, MEEK), read_targets(["bot.py:meek"]))
     assert alone.spec.targets is None
     assert names(alone) == ["bot.meek"]
 
@@ -240,10 +247,10 @@ def test_several_names_replace_every_target_of_the_suite() -> None:
 def test_names_that_would_be_the_same_stay_as_they_are_written() -> None:
     Path("next").mkdir()
     Path("next/bot.py").write_text(BOT)
-    found = load_suite(written(LOUD), read_targets(["bot.py:loud", "next/bot.py:loud", "bot.py:meek"]))
-    assert names(found) == ["bot.py:loud", "next/bot.py:loud", "bot.meek"]
-    found = load_suite(written(LOUD), read_targets(["http://localhost:1/v1#m", "http://localhost:2/v1#m"]))
-    assert names(found) == ["http://localhost:1/v1#m", "http://localhost:2/v1#m"]
+    suite = load_suite(write_suite(LOUD), read_targets(["bot.py:loud", "next/bot.py:loud", "bot.py:meek"]))
+    assert names(suite) == ["bot.py:loud", "next/bot.py:loud", "bot.meek"]
+    suite = load_suite(write_suite(LOUD), read_targets(["http://localhost:1/v1#m", "http://localhost:2/v1#m"]))
+    assert names(suite) == ["http://localhost:1/v1#m", "http://localhost:2/v1#m"]
 
 
 def test_a_name_given_twice_is_refused() -> None:
@@ -258,14 +265,14 @@ def test_python_takes_several_targets_too() -> None:
     def new(message: str) -> str:
         return message.upper()
 
-    result = run_suite(written(LOUD), target=[old, new])
-    assert {one.target: one.mean for one in result.summary.graders} == {"old": 0.0, "new": 1.0}
-    described = run_suite(written(LOUD), target=["bot.py:meek", {"kind": "function", "function": "bot.py:loud"}])
-    assert [one.target for one in described.summary.graders] == ["bot.meek", "bot.loud"]
+    result = run_suite(write_suite(LOUD), target=[old, new])
+    assert {grader.target: grader.mean for grader in result.summary.graders} == {"old": 0.0, "new": 1.0}
+    described = run_suite(write_suite(LOUD), target=["bot.py:meek", {"kind": "function", "function": "bot.py:loud"}])
+    assert [grader.target for grader in described.summary.graders] == ["bot.meek", "bot.loud"]
     with pytest.raises(UsageError, match="two targets are called 'old'"):
-        run_suite(written(LOUD), target=[old, old])
+        run_suite(write_suite(LOUD), target=[old, old])
     with pytest.raises(UsageError, match="functions cannot be mixed with other targets"):
-        run_suite(written(LOUD), target=[old, "bot.py:loud"])
+        run_suite(write_suite(LOUD), target=[old, "bot.py:loud"])
 
 
 def test_a_set_up_meets_each_model_by_its_handle_whatever_the_target_is_called() -> None:
@@ -275,7 +282,7 @@ def test_a_set_up_meets_each_model_by_its_handle_whatever_the_target_is_called()
     more = "setup_script: hooks.py:begin\n"
     with LoopbackServer(lambda request: "HI") as server:
         model = f"{{kind: openai, base_url: '{server.base_url}', model_handles: [one, two], name: warm}}"
-        run_suite(written(LOUD, model, more=more))
+        run_suite(write_suite(LOUD, model, more=more))
     assert Path("seen").read_text() == "bot.loud one two "
 
 
@@ -286,16 +293,16 @@ def test_variables_in_a_list_of_targets_are_stored_as_they_are_written(monkeypat
     remote = (
         "{kind: http, name: far, url: '${HOST}', headers: {Authorization: 'Bearer ${TOKEN}'}, timeout: '${SECONDS}'}"
     )
-    found = suite(LOUD, remote)
-    assert [one.timeout for one in target_limits(found, 4)] == [300.0, None]
-    assert found.spec.all_targets[("targets", 1)].timeout == 7
-    kept = dump_spec(found)["targets"][1]
-    assert (kept["url"], kept["headers"], kept["timeout"]) == (
+    suite_loaded = suite(LOUD, remote)
+    assert [target_limit.timeout for target_limit in target_limits(suite_loaded, 4)] == [300.0, None]
+    assert suite_loaded.spec.all_targets[("targets", 1)].timeout == 7
+    target = dump_spec(suite_loaded)["targets"][1]
+    assert (target["url"], target["headers"], target["timeout"]) == (
         "${HOST}",
         {"Authorization": "Bearer ${TOKEN}"},
         "${SECONDS}",
     )
-    assert [described_target(one).named for one in dump_spec(found)["targets"]] == [
+    assert [described_target(one).names_and_models for one in dump_spec(suite_loaded)["targets"]] == [
         [("bot.loud", None)],
         [("far", None)],
     ]
@@ -303,7 +310,7 @@ def test_variables_in_a_list_of_targets_are_stored_as_they_are_written(monkeypat
 
 def test_a_chat_model_given_without_the_tools_of_the_suite_is_noted() -> None:
     own = "{kind: openai, base_url: 'http://127.0.0.1:9/v1', model_handles: [m], system_prompt: Be kind., tools: []}"
-    Path("suite.yaml").write_text(written(LOUD).read_text().replace(f"targets:\n  - {LOUD}", f"target: {own}"))
+    Path("suite.yaml").write_text(write_suite(LOUD).read_text().replace(f"targets:\n  - {LOUD}", f"target: {own}"))
     other = load_suite(Path("suite.yaml"), read_targets(["http://127.0.0.1:9/v1#n"]))
     assert other.notes == ("the target given in place of the suite's own goes without its system_prompt, tools",)
     assert load_suite(Path("suite.yaml"), read_targets(["bot.py:loud"])).notes == ()
@@ -311,5 +318,5 @@ def test_a_chat_model_given_without_the_tools_of_the_suite_is_noted() -> None:
 
 
 def test_the_times_of_targets_stand_in_the_order_of_the_suite() -> None:
-    names = [one.target for one in run_suite(written(MEEK, LOUD)).summary.latency]
+    names = [latency.target for latency in run_suite(write_suite(MEEK, LOUD)).summary.latency]
     assert names == ["bot.meek", "bot.loud"]

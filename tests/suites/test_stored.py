@@ -17,7 +17,7 @@ from vivavoce.suites.experiment import open_regrading, reopen_run, suite_run
 from vivavoce.suites.load import Suite, load_suite, stored_suite
 from vivavoce.suites.plan import plan_of
 
-from .talks import rows, written
+from .talks import rows, write_rows
 
 REFUSAL: dict[str, Any] = {
     "temperature": 0.0,
@@ -53,7 +53,7 @@ def check_stored(stored: dict[str, Any], expected: dict[str, Any]) -> None:
     }
 
 
-def asked() -> Suite:
+def build_asking() -> Suite:
     Path("bot.py").write_text("def echo(message):\n    return message\n")
     Path("d.jsonl").write_text("".join(json.dumps({"id": f"s{i}", "input": "Hi."}) + "\n" for i in range(3)))
     Path("suite.yaml").write_text(
@@ -62,8 +62,8 @@ def asked() -> Suite:
     return load_suite(Path("suite.yaml").absolute())
 
 
-def judged() -> Suite:
-    return judging_suite(written(rows(3)), ["refusal"])
+def build_judged() -> Suite:
+    return judging_suite(write_rows(rows(3)), ["refusal"])
 
 
 def spec_of_judged() -> dict[str, Any]:
@@ -78,30 +78,30 @@ def spec_of_judged() -> dict[str, Any]:
     }
 
 
-async def held(work: Execution) -> tuple[Run, Grading]:
+async def run_execution(work: Execution) -> tuple[Run, Grading]:
     result = await work.execute()
     return result.run, result.grading
 
 
 async def test_the_record_of_a_suite_has_every_key_of_it() -> None:
     with Store.open(settings().store) as store:
-        run, grading = await held(suite_run(asked(), RunOptions(), store=store))
+        run, grading = await run_execution(suite_run(build_asking(), RunOptions(), store=store))
     check_stored(run.spec, ECHOES)
     assert run.spec == grading.spec
     assert (run.base, run.options["suite"]) == (str(Path.cwd()), "suite.yaml")
-    assert stored_suite(run).spec == asked().spec
+    assert stored_suite(run).spec == build_asking().spec
 
 
 async def test_the_record_of_a_command_and_of_python_has_the_form_of_a_suite() -> None:
     with Store.open(settings().store) as store:
-        run, _ = await held(suite_run(judged(), RunOptions(), store=store))
+        run, _ = await run_execution(suite_run(build_judged(), RunOptions(), store=store))
     check_stored(run.spec, spec_of_judged())
     assert run.options == {
         "cache": True,
         "replay": False,
         "batch": False,
         "suite": "judge",
-        "dataset": plan_of(judged(), RunOptions()).dataset,
+        "dataset": plan_of(build_judged(), RunOptions()).dataset,
         "code": None,
         "planned": 3,
     }
@@ -112,11 +112,11 @@ async def test_the_record_of_a_command_and_of_python_has_the_form_of_a_suite() -
     assert stored_suite(own).spec.graders.keys() == {"refusal"}
 
 
-@pytest.mark.parametrize(("suite", "spec"), [(asked, lambda: ECHOES), (judged, spec_of_judged)])
+@pytest.mark.parametrize(("suite", "spec"), [(build_asking, lambda: ECHOES), (build_judged, spec_of_judged)])
 async def test_a_run_that_is_known_by_its_record_alone_goes_on_and_is_graded_again(suite: Any, spec: Any) -> None:
     described: Suite = suite()
     with Store.open(settings().store) as store:
-        made, grading = await held(suite_run(described, RunOptions(), store=store))
+        made, grading = await run_execution(suite_run(described, RunOptions(), store=store))
         old = Run(
             id="old-1",
             suite=described.spec.name,
@@ -129,7 +129,7 @@ async def test_a_run_that_is_known_by_its_record_alone_goes_on_and_is_graded_aga
         store.add_run(old)
         prints = grading.fingerprints
         store.add_grading(Grading(id="old-1-g1", run_id="old-1", spec=spec(), fingerprints=prints, created_at=1.0))
-        run, _ = await held(reopen_run("old-1", store=store))
+        run, _ = await run_execution(reopen_run("old-1", store=store))
         assert (run.id, run.status, store.counts("old-1")) == ("old-1", "finished", (3, 0))
         again = await open_regrading("old-1", store=store).execute()
         assert (again.grading.id, again.grading.fingerprints) == ("old-1-g2", prints)

@@ -24,21 +24,21 @@ def test_what_a_target_takes_from_the_environment_is_not_in_the_stored_suite(
 ) -> None:
     monkeypatch.setenv("BASE_OF_A_BOT", "http://localhost:1/v1")
     monkeypatch.setenv("SEED_OF_A_BOT", "a very secret seed")
-    found = suite(
+    suite_loaded = suite(
         tmp_path,
         "{kind: openai, base_url: '${BASE_OF_A_BOT}', model_handles: [m], settings: {user: 'x ${SEED_OF_A_BOT}'},"
         " system_prompt: 'Say ${THIS}'}",
     )
-    [target] = build_targets(found, 1)
+    [target] = build_targets(suite_loaded, 1)
     assert isinstance(target, OpenAITarget)
     assert target.endpoint.url.startswith("http://localhost:1/v1")
     assert target.body["user"] == "x a very secret seed"
     assert target.opening[0].text == "Say ${THIS}"
-    assert "secret seed" not in str(dump_spec(found))
+    assert "secret seed" not in str(dump_spec(suite_loaded))
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "text"),
     [
         (
             "{kind: openai, base_url: '${GONE}/v1', model_handles: [m]}",
@@ -51,8 +51,8 @@ def test_what_a_target_takes_from_the_environment_is_not_in_the_stored_suite(
         ("{kind: function, function: 'b.py:f', name: '${N}'}", "target.name: the environment variable N is not set"),
     ],
 )
-def test_a_variable_that_is_not_set_is_an_error(tmp_path: Path, target: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_variable_that_is_not_set_is_an_error(tmp_path: Path, target: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
         build_targets(suite(tmp_path, target), 1)
 
 
@@ -66,9 +66,9 @@ def test_a_variable_that_is_not_set_is_an_error(tmp_path: Path, target: str, sai
     ],
 )
 def test_each_kind_of_target_has_a_name_and_its_own_limit(tmp_path: Path, target: str, name: str, limit: int) -> None:
-    found = suite(tmp_path, target)
-    [built] = build_targets(found, 4)
-    [own] = target_limits(found, 4)
+    suite_loaded = suite(tmp_path, target)
+    [built] = build_targets(suite_loaded, 4)
+    [own] = target_limits(suite_loaded, 4)
     assert (built.name, built.stateless, own.concurrency) == (name, False, limit)
 
 

@@ -11,12 +11,12 @@ from vivavoce.suites.command_line import testing_suite as suite_of  # its name b
 from vivavoce.suites.dataset import check_dataset
 from vivavoce.suites.metric_names import metric_graders
 
-MEASURED = [{"metric": "safety", "model": "openai:j", "name": "safe"}, "refusal"]
+METRICS = [{"metric": "safety", "model": "openai:j", "name": "safe"}, "refusal"]
 TARGET = {"kind": "function", "function": "bot.py:reply"}
 
 
 def test_a_test_is_a_suite_of_one_row_with_a_gate_on_the_target() -> None:
-    suite = suite_of(TARGET, {"goal": "Return it"}, {"model": "openai:m"}, metric_graders(MEASURED), Path("here"))
+    suite = suite_of(TARGET, {"goal": "Return it"}, {"model": "openai:m"}, metric_graders(METRICS), Path("here"))
     assert (suite.base, suite.source) == (Path("here"), "test")
     spec = suite.spec
     assert (spec.driver, spec.dataset.rows) == ("penelope", [{"id": "test", "goal": "Return it"}])

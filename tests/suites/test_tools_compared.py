@@ -70,8 +70,8 @@ EXPECTED = [{"name": "refund", "arguments": {}}]
 
 
 def _as_suite(kind: str, function: str, config: dict[str, Any], row: dict[str, Any]) -> None:
-    named = {"kind": kind, "function" if kind == "function" else "metric": function, "config": config}
-    suite = {"name": "s", "driver": "replay", "dataset": {"rows": [row]}, "graders": {"calls": named}}
+    fields = {"kind": kind, "function" if kind == "function" else "metric": function, "config": config}
+    suite = {"name": "s", "driver": "replay", "dataset": {"rows": [row]}, "graders": {"calls": fields}}
     Path("suite.yaml").write_text(json.dumps(suite))
     run_suite("suite.yaml", store="kept.db")
 
@@ -87,9 +87,9 @@ def _in_evaluated_file(function: str, config: dict[str, Any], row: dict[str, Any
 
 def _in_judge(function: str, config: dict[str, Any], row: dict[str, Any]) -> None:
     Path("rows.jsonl").write_text(json.dumps(row) + "\n")
-    named = json.dumps({"metric": function, "config": config})
+    text = json.dumps({"metric": function, "config": config})
     with pytest.raises(SystemExit) as ended:
-        main(["judge", "rows.jsonl", "--quiet", "--store", "kept.db", "--metrics", named])
+        main(["judge", "rows.jsonl", "--quiet", "--store", "kept.db", "--metrics", text])
     if ended.value.code == 2:
         raise UsageError("refused")
 
@@ -100,8 +100,8 @@ def _in_expect(function: str, config: dict[str, Any], row: dict[str, Any]) -> No
 
 
 READERS: dict[str, Callable[[str, dict[str, Any], dict[str, Any]], None]] = {
-    "function of a suite": lambda *given: _as_suite("function", *given),
-    "metric of a suite": lambda *given: _as_suite("metric", *given),
+    "function of a suite": lambda *arguments: _as_suite("function", *arguments),
+    "metric of a suite": lambda *arguments: _as_suite("metric", *arguments),
     "evaluate": _in_evaluate,
     "evaluate a file": _in_evaluated_file,
     "judge": _in_judge,
@@ -184,14 +184,14 @@ def test_a_row_that_expects_nothing_is_skipped_where_that_would_always_hold() ->
 
 def test_a_count_of_calls_refuses_a_misspelt_tool_and_takes_one_that_is_never_called() -> None:
     row = {"id": "a", "messages": _talk(CALL)}
-    counted = {"metric": "tool_call_count", "threshold": 1}
+    fields = {"metric": "tool_call_count", "threshold": 1}
     for option in ("only", "ignore"):
         with pytest.raises(UsageError, match="did you mean 'refund'"):
-            evaluate([row], [{**counted, "config": {option: ["refnud"]}}], store="kept.db")
-    run = evaluate([row], [{**counted, "config": {"only": ["cancel"]}}], store="kept.db")
+            evaluate([row], [{**fields, "config": {option: ["refnud"]}}], store="kept.db")
+    run = evaluate([row], [{**fields, "config": {"only": ["cancel"]}}], store="kept.db")
     assert [outcome.scores["tool_call_count"].raw for outcome in run.outcomes()] == [0]
     with pytest.raises(UsageError, match="only is empty"):
-        evaluate([row], [{**counted, "config": {"only": []}}], store="kept.db")
+        evaluate([row], [{**fields, "config": {"only": []}}], store="kept.db")
 
 
 NAMES = st.lists(st.sampled_from("abc"), max_size=3)
@@ -207,10 +207,10 @@ def test_calls_are_compared_exactly_where_a_change_of_them_can_change_the_verdic
             CallOptions(only, ignore, mode=mode)
         return
     options = CallOptions(only, ignore, mode=mode)
-    counted = [name for name in made if options.counts(name)]
-    wanted = [name for name in expected if options.counts(name)]
+    counted_calls = [name for name in made if options.counts(name)]
+    expected_calls = [name for name in expected if options.counts(name)]
     reason = options.idle_reason(
-        [ToolCall(name=name) for name in expected], [[ToolCall(name=name)] for name in counted]
+        [ToolCall(name=name) for name in expected], [[ToolCall(name=name)] for name in counted_calls]
     )
-    nothing_left = only is None and bool(expected) and not wanted and not counted
-    assert bool(reason) is (nothing_left or (mode in ("superset", "in_order") and not wanted))
+    nothing_left = only is None and bool(expected) and not expected_calls and not counted_calls
+    assert bool(reason) is (nothing_left or (mode in ("superset", "in_order") and not expected_calls))

@@ -49,9 +49,9 @@ Model = Callable[[dict[str, Any]], Any]
 def model(body: dict[str, Any]) -> Any:
     """Look the order up that the user names, refund it, and say what came of it."""
     messages = body["messages"]
-    last = max(place for place, one in enumerate(messages) if one["role"] == "user")
+    last = max(place for place, message in enumerate(messages) if message["role"] == "user")
     order = messages[last]["content"].split()[-1]
-    results = [one["content"] for one in messages[last:] if one["role"] == "tool"]
+    results = [message["content"] for message in messages[last:] if message["role"] == "tool"]
     if not results:
         return [ToolCall(id="c1", name="look_up", args={"order": order})]
     if len(results) == 1 and not results[0].startswith("Error"):
@@ -67,13 +67,13 @@ def server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def write(tmp_path: Path, server: LoopbackServer) -> Callable[..., Path]:
-    def written(*rows: dict[str, Any], suite: str = SUITE, handlers: str = HANDLERS) -> Path:
+    def write_suite(*rows: dict[str, Any], suite: str = SUITE, handlers: str = HANDLERS) -> Path:
         (tmp_path / "handlers.py").write_text(handlers)
         path = tmp_path / "suite.yaml"
         path.write_text(suite.replace("ROWS", json.dumps(list(rows))).replace("BASE", server.base_url))
         return path
 
-    return written
+    return write_suite
 
 
 def row(order: str = "A-1", **more: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def row(order: str = "A-1", **more: Any) -> dict[str, Any]:
 
 
 def outcome_of(result: RunResult, sample: str) -> Outcome:
-    return next(one for one in result.outcomes() if one.attempt.key.sample_id == sample)
+    return next(outcome for outcome in result.outcomes() if outcome.attempt.key.sample_id == sample)
 
 
 def run(path: Path, **options: Any) -> RunResult:
@@ -131,8 +131,8 @@ def test_every_result_says_who_gave_it_and_a_row_may_refuse(write: Callable[...,
         ]
         for name in ("A-1", "A-3")
     ]
-    found = [[{k: v for k, v in (one or {}).items() if k != "seconds"} for one in each] for each in notes]
-    assert found == [
+    note_rows = [[{k: v for k, v in (note or {}).items() if k != "seconds"} for note in each] for each in notes]
+    assert note_rows == [
         [
             {"answered_by": "canned", "mocked": True},
             {"answered_by": "function", "mocked": False, "approval": "approve", "changed_state": True},

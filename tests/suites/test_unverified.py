@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.report.verdict import explained, unverified_lines
+from vivavoce.report.verdict import explain_verdict, unverified_lines
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.experiment import run_suite
 
@@ -46,9 +46,9 @@ def test_they_are_counted_and_a_gate_may_allow_so_many(
     summary = run_suite("suite.yaml", RunOptions(), store="kept.db").summary
     assert (summary.verdict, summary.grader("polite").unverified) == (verdict, 1)
     assert list(unverified_lines(summary)) == ["polite: 1 verdict rests on unverified evidence"]
-    assert any("1 of 2 verdicts rest on unverified evidence; allowed: 0" in line for line in explained(summary)) == (
-        verdict == "fail"
-    )
+    assert any(
+        "1 of 2 verdicts rest on unverified evidence; allowed: 0" in line for line in explain_verdict(summary)
+    ) == (verdict == "fail")
 
 
 @pytest.mark.parametrize("limit", [1, 0])

@@ -31,14 +31,14 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def written(folder: Path, text: str = SUITE) -> Suite:
+def write_suite(folder: Path, text: str = SUITE) -> Suite:
     (folder / "suite.yaml").write_text(text)
     return load_suite(folder / "suite.yaml")
 
 
 @pytest.mark.usefixtures("environment")
 def test_variables_stand_in_any_value_and_become_what_the_key_takes(tmp_path: Path) -> None:
-    spec = written(tmp_path).spec
+    spec = write_suite(tmp_path).spec
     assert (spec.name, spec.dataset.path, spec.trials) == ("on staging", "rows/d.jsonl", 3)
     assert isinstance(spec.target, FunctionTargetSpec)
     assert spec.target.name == "bot"
@@ -50,7 +50,7 @@ def test_variables_stand_in_any_value_and_become_what_the_key_takes(tmp_path: Pa
 
 @pytest.mark.usefixtures("environment")
 def test_what_is_stored_has_the_variables_and_not_their_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = written(tmp_path)
+    suite = write_suite(tmp_path)
     stored = dump_spec(suite)
     assert stored["name"] == "on ${STAGE:-staging}"
     assert stored["dataset"]["path"] == "${ROWS}/d.jsonl"
@@ -66,7 +66,7 @@ def test_what_is_stored_has_the_variables_and_not_their_values(tmp_path: Path, m
 
 @pytest.mark.usefixtures("environment")
 def test_two_dollars_are_the_text_itself(tmp_path: Path) -> None:
-    suite = written(tmp_path, SUITE.replace("on ${STAGE:-staging}", "costs $${TRIALS}"))
+    suite = write_suite(tmp_path, SUITE.replace("on ${STAGE:-staging}", "costs $${TRIALS}"))
     assert suite.spec.name == "costs ${TRIALS}"
     assert dump_spec(suite)["name"] == "costs $${TRIALS}"
 
@@ -76,9 +76,9 @@ def test_every_variable_that_is_not_set_is_named_at_its_line(tmp_path: Path, mon
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TRIALS", " ")
     with pytest.raises(UsageError) as raised:
-        written(tmp_path)
-    said = [str(problem).removeprefix(f"{tmp_path}/") for problem in raised.value.problems]
-    assert said == [
+        write_suite(tmp_path)
+    texts = [str(problem).removeprefix(f"{tmp_path}/") for problem in raised.value.problems]
+    assert texts == [
         "suite.yaml:2:1 dataset: the environment variable ROWS is not set; ${ROWS:-…} gives a default, "
         "and $${ROWS} is the text itself",
         "suite.yaml:5:63 graders.kind_words.model: the environment variable JUDGE is not set; "
@@ -92,13 +92,13 @@ def test_every_variable_that_is_not_set_is_named_at_its_line(tmp_path: Path, mon
 def test_a_value_that_does_not_fit_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIALS", "hunter2-and-more")
     with pytest.raises(UsageError, match=r"trials: needs a whole number, got '\$\{TRIALS\}'") as raised:
-        written(tmp_path)
+        write_suite(tmp_path)
     assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.usefixtures("environment")
 def test_files_of_handlers_have_variables_and_what_tools_say_has_none(tmp_path: Path) -> None:
-    suite = written(
+    suite = write_suite(
         tmp_path,
         """\
 name: tools
@@ -116,8 +116,8 @@ target:
 """,
     )
     assert isinstance(suite.spec.target, OpenAITargetSpec)
-    found = {name: json.dumps(one) for name, one in suite.spec.target.model_dump()["handlers"].items()}
-    assert [name for name, one in found.items() if "rows/" in one] == ["a", "b", "c"]
-    assert '"timeout": 3.0' in found["b"]
-    assert [name for name, one in found.items() if "${ROWS}" in one] == ["d", "e"]
+    texts_by_name = {name: json.dumps(handler) for name, handler in suite.spec.target.model_dump()["handlers"].items()}
+    assert [name for name, text in texts_by_name.items() if "rows/" in text] == ["a", "b", "c"]
+    assert '"timeout": 3.0' in texts_by_name["b"]
+    assert [name for name, text in texts_by_name.items() if "${ROWS}" in text] == ["d", "e"]
     assert dump_spec(suite)["target"]["handlers"]["c"] == {"recordings": "${ROWS}/calls.jsonl"}

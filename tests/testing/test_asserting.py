@@ -69,7 +69,7 @@ def history() -> ConversationHistory:
         MultiTurnSample.model_validate({"user_input": WORDS}),
         {"user_input": "Where?", "response": "It arrives today."},
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda error: type(error).__name__,
 )
 def test_whatever_holds_a_conversation_can_be_asserted(conversation: Any) -> None:
     scores = viva_assert(conversation, [{"metric": "turn_count", "threshold": 1}])
@@ -146,7 +146,7 @@ def test_what_does_not_apply_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("conversation", "arguments", "said"),
+    ("conversation", "arguments", "text"),
     [
         (WORDS, {}, "nothing is asserted: give metrics"),
         (WORDS, {"metrics": ["refusle"]}, "no metric 'refusle'; did you mean 'refusal'"),
@@ -165,16 +165,16 @@ def test_what_does_not_apply_is_said() -> None:
         ),
     ],
 )
-def test_what_cannot_be_asserted_is_said(conversation: Any, arguments: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_asserted_is_said(conversation: Any, arguments: dict[str, Any], text: str) -> None:
     with pytest.raises((UsageError, SuiteFault)) as caught:
         viva_assert(conversation, **arguments)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
-def led(*said: tuple[str, str], **fields: Any) -> TestResult:
+def build_result(*exchanges: tuple[str, str], **fields: Any) -> TestResult:
     """Return the result of a test with these exchanges."""
     history: list[Turn] = []
-    for number, (user, assistant) in enumerate(said, 1):
+    for number, (user, assistant) in enumerate(exchanges, 1):
         call = ToolCall(name="send_message_to_target", args={"message": user})
         exchange = RecordedTurn(index=number - 1, messages=[HumanMessage(content=user), AIMessage(content=assistant)])
         history.append(
@@ -190,19 +190,23 @@ def led(*said: tuple[str, str], **fields: Any) -> TestResult:
 
 
 def test_the_result_of_a_tester_passes_where_its_target_did() -> None:
-    said = ("Where is order 1042?", "It arrives today.")
-    passed = led(said, status="success", goal_achieved=True, target_passed=True)
+    texts = ("Where is order 1042?", "It arrives today.")
+    passed = build_result(texts, status="success", goal_achieved=True, target_passed=True)
     assert viva_assert(passed)["target_passed"].passed
-    lost = led(said, status="failure", goal_achieved=False, target_passed=False, stop_reason="It never said when.")
+    lost = build_result(
+        texts, status="failure", goal_achieved=False, target_passed=False, stop_reason="It never said when."
+    )
     with pytest.raises(AssertionError, match=r"target_passed: [\s\S]*It arrives today\.[\s\S]*viva show pytest-"):
         viva_assert(lost)
     assert viva_assert(lost, expect={"contains": "today"}, metrics=[{"metric": "turn_count", "threshold": 1}])
 
 
-@pytest.mark.parametrize("said", [(), (("Where?", "Here."),)])
-def test_a_test_that_could_not_be_held_is_an_error(said: Any) -> None:
+@pytest.mark.parametrize("message", [(), (("Where?", "Here."),)])
+def test_a_test_that_could_not_be_held_is_an_error(message: Any) -> None:
     away = Failure(blame="target", kind="connection", message="the bot is away")
-    broken = led(*said, status="error", goal_achieved=False, failure=away, blame="target", stop_reason=away.message)
+    broken = build_result(
+        *message, status="error", goal_achieved=False, failure=away, blame="target", stop_reason=away.message
+    )
     with pytest.raises(TargetFault, match="could not be held: target: the bot is away"):
         viva_assert(broken)
 
@@ -325,7 +329,7 @@ def test_lost():
 
 
 @pytest.mark.parametrize(
-    ("marker", "said"),
+    ("marker", "text"),
     [
         ("trails=5", "no key 'trails'; did you mean 'trials'?"),
         ("5", "write it with keys: trials=5, min_pass=4"),
@@ -336,11 +340,11 @@ def test_lost():
         ("trials=2, min_pass='1'", "min_pass must be a whole number of at least 1; got '1'"),
     ],
 )
-def test_a_marker_that_is_wrong_is_an_error(pytester: pytest.Pytester, marker: str, said: str) -> None:
+def test_a_marker_that_is_wrong_is_an_error(pytester: pytest.Pytester, marker: str, text: str) -> None:
     pytester.makepyfile(f"import pytest\n@pytest.mark.viva({marker})\ndef test_it():\n    pass\n")
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([f"@pytest.mark.viva: {said}"])
+    result.stdout.fnmatch_lines([f"@pytest.mark.viva: {text}"])
     assert KEYS == ("trials", "min_pass")
 
 
@@ -507,7 +511,7 @@ def test_the_environment_names_the_target_where_the_configuration_does_not(
 
 
 @pytest.mark.parametrize(
-    ("fixture", "said"),
+    ("fixture", "text"),
     [
         (
             "viva_target",
@@ -517,18 +521,18 @@ def test_the_environment_names_the_target_where_the_configuration_does_not(
         ("viva_tester", "*nothing is named for viva_tester: *VIVAVOCE_TESTER*"),
     ],
 )
-def test_a_fixture_that_nothing_is_named_for_says_so(pytester: pytest.Pytester, fixture: str, said: str) -> None:
+def test_a_fixture_that_nothing_is_named_for_says_so(pytester: pytest.Pytester, fixture: str, text: str) -> None:
     pytester.makepyfile(f"def test_it({fixture}):\n    pass\n")
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([text])
     result.stdout.no_fnmatch_line("*session.py*")
     pytester.makeconftest(f"import pytest\n@pytest.fixture\ndef {fixture}():\n    return 1\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("marker", "expected"),
     [
         ("'hi'", "E *a row is a dict with 'messages', a sample or a ConversationHistory; got str"),
         ("None", "E *a row is a dict with 'messages', a sample or a ConversationHistory; got NoneType"),
@@ -536,12 +540,12 @@ def test_a_fixture_that_nothing_is_named_for_says_so(pytester: pytest.Pytester, 
     ],
 )
 def test_what_is_no_conversation_is_told_without_our_own_frames(
-    pytester: pytest.Pytester, given: str, said: str
+    pytester: pytest.Pytester, marker: str, expected: str
 ) -> None:
-    pytester.makepyfile(f"{SPEAK}\ndef test_it():\n    viva_assert({given}, expect=[{{'contains': 'a'}}])\n")
+    pytester.makepyfile(f"{SPEAK}\ndef test_it():\n    viva_assert({marker}, expect=[{{'contains': 'a'}}])\n")
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([expected])
     result.stdout.no_fnmatch_line("*direct cause*")
     result.stdout.no_fnmatch_line("*During handling*")
 

@@ -36,90 +36,94 @@ TAU_BENCH = RECORDINGS / "tau_bench_airline" / "sierra__gpt-4o__airline.jsonl"
 MESSAGES: Sequence[AnyMessage] = read_messages(CONVERSATION)
 
 
-def planted(operator: str, seed: int = 0) -> Planted:
-    found = plant(operator, MESSAGES, seed)
-    assert found is not None
-    return found
+def plant_operator(operator: str, seed: int = 0) -> Planted:
+    result = plant(operator, MESSAGES, seed)
+    assert result is not None
+    return result
 
 
-def truth(found: Planted) -> tuple[int, int | None, str, str]:
-    return found.root.message, found.root.turn, found.root.whose, found.root.kind
+def truth(result: Planted) -> tuple[int, int | None, str, str]:
+    return result.root.message, result.root.turn, result.root.whose, result.root.kind
 
 
-def others(found: Planted, *indices: int) -> bool:
+def others(result: Planted, *indices: int) -> bool:
     """Say whether all messages but those at these indices are as they were."""
-    assert len(found.messages) == len(MESSAGES)
-    return all(found.messages[i] == message for i, message in enumerate(MESSAGES) if i not in indices)
+    assert len(result.messages) == len(MESSAGES)
+    return all(result.messages[i] == message for i, message in enumerate(MESSAGES) if i not in indices)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_wrong_argument_is_one_other_value_in_the_last_change_and_its_result(seed: int) -> None:
-    found = planted("wrong_argument", seed)
-    assert truth(found) == (6, 1, "assistant", "wrong_argument")
-    assert found.no_return == found.root
-    assert others(found, 6, 7)
-    calling = found.messages[6]
+    result = plant_operator("wrong_argument", seed)
+    assert truth(result) == (6, 1, "assistant", "wrong_argument")
+    assert result.no_return == result.root
+    assert others(result, 6, 7)
+    calling = result.messages[6]
     assert isinstance(calling, AIMessage)
     assert calling.tool_calls
     right = {"booking": "B7XK", "date": "2024-06-03", "notify": True}
     args = calling.tool_calls[0].args
     (wrong,) = [name for name in right if args[name] != right[name]]
-    assert wrong == "notify" or f'"{wrong}": "{args[wrong]}"' in found.messages[7].text
+    assert wrong == "notify" or f'"{wrong}": "{args[wrong]}"' in result.messages[7].text
     assert (calling.tool_calls[0].id, calling.tool_calls[0].name) == ("b", "move_booking")
 
 
 def test_every_value_comes_to_be_wrong_with_some_seed() -> None:
-    assert len({str(planted("wrong_argument", seed).messages[6]) for seed in range(30)}) >= 4
+    assert len({str(plant_operator("wrong_argument", seed).messages[6]) for seed in range(30)}) >= 4
 
 
 def test_of_a_dropped_call_only_the_claim_is_left() -> None:
-    found = planted("dropped_call")
-    assert found.messages == (*MESSAGES[:6], *MESSAGES[8:])
-    assert truth(found) == (6, 1, "assistant", "false_statement")
+    result = plant_operator("dropped_call")
+    assert result.messages == (*MESSAGES[:6], *MESSAGES[8:])
+    assert truth(result) == (6, 1, "assistant", "false_statement")
 
 
 def test_what_was_said_with_a_dropped_call_stays() -> None:
     rows = copy.deepcopy(CONVERSATION)
     rows[6]["content"] = "One moment."
-    found = plant("dropped_call", read_messages(rows))
-    assert found is not None
-    assert [message.text for message in found.messages[6:8]] == ["One moment.", "It is moved to June 3, for $45."]
-    assert found.messages[found.root.message].text.startswith("It is moved")
+    result = plant("dropped_call", read_messages(rows))
+    assert result is not None
+    assert [message.text for message in result.messages[6:8]] == ["One moment.", "It is moved to June 3, for $45."]
+    assert result.messages[result.root.message].text.startswith("It is moved")
 
 
 def test_a_failed_result_has_its_root_in_the_tool_and_is_final_with_the_claim() -> None:
-    found = planted("failed_result")
-    assert truth(found) == (7, 1, "tool", "tool_error")
-    assert (found.no_return.message, found.no_return.whose, found.no_return.kind) == (8, "assistant", "false_statement")
-    assert others(found, 7)
-    assert found.messages[7].text.startswith("Error: ")
+    result = plant_operator("failed_result")
+    assert truth(result) == (7, 1, "tool", "tool_error")
+    assert (result.no_return.message, result.no_return.whose, result.no_return.kind) == (
+        8,
+        "assistant",
+        "false_statement",
+    )
+    assert others(result, 7)
+    assert result.messages[7].text.startswith("Error: ")
 
 
 def test_a_false_amount_is_kept_up_in_all_later_words_and_in_no_result() -> None:
-    found = planted("false_amount")
-    assert truth(found) == (4, 0, "assistant", "false_statement")
-    assert others(found, 4, 5, 8)
-    assert not any("45" in found.messages[i].text for i in (4, 5, 8))
-    assert len({found.messages[i].text.partition("$")[2][:2] for i in (4, 5, 8)}) == 1
+    result = plant_operator("false_amount")
+    assert truth(result) == (4, 0, "assistant", "false_statement")
+    assert others(result, 4, 5, 8)
+    assert not any("45" in result.messages[i].text for i in (4, 5, 8))
+    assert len({result.messages[i].text.partition("$")[2][:2] for i in (4, 5, 8)}) == 1
 
 
 def test_an_ignored_request_ends_with_an_answer_to_something_else_and_a_goodbye() -> None:
-    found = planted("ignored_request")
-    assert truth(found) == (6, 1, "assistant", "ignored_request")
-    assert (found.messages[:6], found.messages[7:]) == (tuple(MESSAGES[:6]), (MESSAGES[9],))
+    result = plant_operator("ignored_request")
+    assert truth(result) == (6, 1, "assistant", "ignored_request")
+    assert (result.messages[:6], result.messages[7:]) == (tuple(MESSAGES[:6]), (MESSAGES[9],))
 
 
 def test_without_confirmation_the_question_and_the_yes_are_gone() -> None:
-    found = planted("unconfirmed")
-    assert found.messages == (*MESSAGES[:4], *MESSAGES[6:])
-    assert truth(found) == (4, 0, "assistant", "broken_rule")
+    result = plant_operator("unconfirmed")
+    assert result.messages == (*MESSAGES[:4], *MESSAGES[6:])
+    assert truth(result) == (4, 0, "assistant", "broken_rule")
 
 
 def test_a_user_who_gives_up_is_the_root() -> None:
-    found = planted("user_gives_up")
-    assert truth(found) == (5, 1, "user", "bad_input")
-    assert found.messages[:5] == tuple(MESSAGES[:5])
-    assert len(found.messages) == 6
+    result = plant_operator("user_gives_up")
+    assert truth(result) == (5, 1, "user", "bad_input")
+    assert result.messages[:5] == tuple(MESSAGES[:5])
+    assert len(result.messages) == 6
 
 
 @pytest.mark.parametrize("operator", CALL_DEFECTS)
@@ -132,8 +136,8 @@ def test_the_same_seed_plants_the_same_and_the_original_is_left_alone(operator: 
 @pytest.mark.parametrize("operator", CALL_DEFECTS)
 @pytest.mark.parametrize("place", [9, 7, 3, 1, 0])
 def test_where_there_is_no_place_for_it_nothing_is_planted(operator: str, place: int) -> None:
-    found = plant(operator, MESSAGES[:place])
-    assert found is None or found.root.message < len(found.messages)
+    result = plant(operator, MESSAGES[:place])
+    assert result is None or result.root.message < len(result.messages)
     assert plant(operator, read_messages([{"role": "user", "content": "Hi!"}])) is None
 
 
@@ -162,14 +166,14 @@ def test_in_recorded_conversations_the_first_message_that_differs_is_the_root(op
     for line in TAU_BENCH.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         messages = read_messages(row["messages"])
-        found = plant(operator, messages) if row["labels"]["success"] else None
-        if found is None:
+        result = plant(operator, messages) if row["labels"]["success"] else None
+        if result is None:
             continue
         count += 1
-        pairs = enumerate(zip(found.messages, messages, strict=False))
+        pairs = enumerate(zip(result.messages, messages, strict=False))
         differing = [i for i, (now, then) in pairs if now != then and not lost_its_call(now, then)]
-        assert found.root.message == differing[0]
-        said = [message.role for message in found.messages[: found.root.message + 1]]
-        assert found.root.turn == said.count("user") - 1
-        assert found.root.whose == ("assistant" if said[-1] == "assistant" else said[-1])
+        assert result.root.message == differing[0]
+        roles = [message.role for message in result.messages[: result.root.message + 1]]
+        assert result.root.turn == roles.count("user") - 1
+        assert result.root.whose == ("assistant" if roles[-1] == "assistant" else roles[-1])
     assert count >= 8

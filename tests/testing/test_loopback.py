@@ -64,4 +64,4 @@ def test_connections_of_its_last_moment_are_closed(recwarn: pytest.WarningsRecor
             for _ in range(3):
                 opened.enter_context(socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))))
     gc.collect()
-    assert not [str(one.message) for one in recwarn if one.category is ResourceWarning]
+    assert not [str(warning.message) for warning in recwarn if warning.category is ResourceWarning]

@@ -69,8 +69,8 @@ def test_a_whole_metric_lacks_nothing() -> None:
 )
 def test_a_part_of_the_configuration_that_is_missing_or_wrong_is_told(config: dict[str, Any], sentence: str) -> None:
     sentences = check_metric(metric_class(**config))
-    assert any(sentence in one for one in sentences), sentences
-    assert all(one.startswith("Brevity ") and one.endswith(".") for one in sentences)
+    assert any(sentence in text for text in sentences), sentences
+    assert all(sentence.startswith("Brevity ") and sentence.endswith(".") for sentence in sentences)
 
 
 def test_categories_need_an_order_and_those_that_pass() -> None:

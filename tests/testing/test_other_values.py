@@ -18,19 +18,19 @@ from vivavoce.testing.defects.other_values import Swap, amounts_in, in_place_of,
     st.integers(),
 )
 def test_another_value_is_another_and_of_the_same_form(value: object, seed: int) -> None:
-    found = other(value, Random(seed))
-    assert found != value
-    assert type(found) is type(value)
+    result = other(value, Random(seed))
+    assert result != value
+    assert type(result) is type(value)
     if isinstance(value, str):
-        assert len(str(found)) == len(value)
+        assert len(str(result)) == len(value)
 
 
 @given(st.dates(), st.integers())
 def test_another_date_is_in_the_same_month(day: object, seed: int) -> None:
     text = str(day)
-    found = str(other(text, Random(seed)))
-    assert found != text
-    assert re.fullmatch(rf"{text[:8]}[0-2]\d", found)
+    result = str(other(text, Random(seed)))
+    assert result != text
+    assert re.fullmatch(rf"{text[:8]}[0-2]\d", result)
 
 
 def test_a_number_is_wrong_in_its_first_digit_and_a_code_in_its_last() -> None:
@@ -43,8 +43,8 @@ def test_a_number_is_wrong_in_its_first_digit_and_a_code_in_its_last() -> None:
 def test_another_day_of_a_named_month_exists(day: str) -> None:
     month, _, number = day.partition(" ")
     for seed in range(20):
-        found, _, other_day = str(other(day, Random(seed))).partition(" ")
-        assert found == month
+        result, _, other_day = str(other(day, Random(seed))).partition(" ")
+        assert result == month
         assert 1 <= int(other_day) <= 28
         assert other_day != number
 
@@ -71,8 +71,8 @@ def test_a_value_is_swapped_in_a_result(text: str, expected: str) -> None:
 
 def test_one_value_of_arguments_is_chosen_that_has_a_wrong_one_of_its_form() -> None:
     arguments = {"why": "changed plans", "flights": [{"date": "2024-05-01"}], "bags": 1, "who": None}
-    found = {swap.key for seed in range(20) if (swap := swap_in(arguments, Random(seed)))}
-    assert found == {"date", "bags"}
+    rows = {swap.key for seed in range(20) if (swap := swap_in(arguments, Random(seed)))}
+    assert rows == {"date", "bags"}
     assert swap_in({"why": "changed plans"}, Random(0)) is None
 
 

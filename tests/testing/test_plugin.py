@@ -132,8 +132,8 @@ def test_a_suite_that_is_not_collected_is_named(pytester: pytest.Pytester, worke
     (pytester.path / "shop" / "suite.yaml").write_text(SUITE)
     result = pytester.runpytest_subprocess("--viva", *workers)
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    said = "not collected: shop/suite.yaml; name it (pytest shop/suite.yaml), or call it NAME.viva.yaml"
-    assert result.outlines.count(said) == 1
+    text = "not collected: shop/suite.yaml; name it (pytest shop/suite.yaml), or call it NAME.viva.yaml"
+    assert result.outlines.count(text) == 1
     pytester.runpytest_inprocess().stdout.no_fnmatch_line("not collected*")
 
 
@@ -258,7 +258,7 @@ def test_what_could_not_be_held_or_judged_is_an_error(pytester: pytest.Pytester)
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["could not be held: target: *no network*"])
     tree = ElementTree.parse(pytester.path / "j.xml")
-    assert [one.get("message", "")[:16] for one in tree.iter("error")] == ["failed on setup "] * 2
+    assert [error.get("message", "")[:16] for error in tree.iter("error")] == ["failed on setup "] * 2
 
 
 def test_a_suite_that_is_wrong_is_an_error_with_its_place(pytester: pytest.Pytester) -> None:
@@ -300,7 +300,7 @@ def test_reports_and_properties(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["wrote out*r.xml: run refunds-*"])
     assert "<testsuite" in (pytester.path / "out" / "r.xml").read_text()
     case = next(ElementTree.parse(pytester.path / "j.xml").iter("testcase"))
-    known = {one.get("name"): one.get("value") for one in case.iter("property")}
+    known = {each.get("name"): each.get("value") for each in case.iter("property")}
     assert known == {
         "viva_run": known["viva_run"],
         "viva_sample": "refund",
@@ -328,24 +328,24 @@ def test_elsewhere():
     pytester.makeini("[pytest]\nviva_store = kept.db\n")
     result = pytester.runpytest_subprocess(*workers, "--viva-report=r.json")
     result.assert_outcomes(failed=2)
-    said = ["refunds · 2 conversations · *viva show --store *kept.db refunds-??????"]
-    said += ["others · 2 conversations · *viva show --store *elsewhere.db others-??????"]
-    for line in [*said, "wrote r-refunds.json: *", "wrote r-others.json: *"]:
+    texts = ["refunds · 2 conversations · *viva show --store *kept.db refunds-??????"]
+    texts += ["others · 2 conversations · *viva show --store *elsewhere.db others-??????"]
+    for line in [*texts, "wrote r-refunds.json: *", "wrote r-others.json: *"]:
         result.stdout.fnmatch_lines([line])
     assert json.loads((pytester.path / "r-others.json").read_text())["run"]["suite"] == "others"
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "text"),
     [
         (["--viva-report=r.htm"], "*--viva-report=r.htm: the suffix names no format; did you mean '.html'?*"),
         (["--viva-record"], "*--viva-record needs a cassette: add --viva-cassette FILE*"),
     ],
 )
-def test_options_that_cannot_be_used_are_said_at_once(pytester: pytest.Pytester, options: list[str], said: str) -> None:
+def test_options_that_cannot_be_used_are_said_at_once(pytester: pytest.Pytester, options: list[str], text: str) -> None:
     result = pytester.runpytest_inprocess(*options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines([text])
 
 
 def test_a_report_that_cannot_be_written_fails_the_call(pytester: pytest.Pytester) -> None:

@@ -26,7 +26,7 @@ async def test_a_list_is_used_in_order_and_requests_are_recorded() -> None:
     assert [reply.text for reply in replies] == ["one", '{"score": 1}', ""]
     assert [reply.parsed for reply in replies] == [None, {"score": 1}, None]
     assert [call.name for call in replies[2].tool_calls] == ["look"]
-    assert [asked.messages[0].text for asked in script.requests] == ["a", "b", "c"]
+    assert [request.messages[0].text for request in script.requests] == ["a", "b", "c"]
 
 
 async def test_a_function_sees_the_request() -> None:

@@ -52,40 +52,40 @@ def text(index: int) -> str:
     return CONVERSATION[index]["content"]
 
 
-def planted(operator: str, seed: int = 0) -> Planted:
-    found = plant(operator, MESSAGES, seed)
-    assert found is not None
-    assert found.root == found.no_return
-    return found
+def plant_operator(operator: str, seed: int = 0) -> Planted:
+    result = plant(operator, MESSAGES, seed)
+    assert result is not None
+    assert result.root == result.no_return
+    return result
 
 
-def differing(found: Planted) -> list[int]:
-    assert len(found.messages) == len(MESSAGES)
-    return [i for i, (now, then) in enumerate(zip(found.messages, MESSAGES, strict=True)) if now != then]
+def differing(result: Planted) -> list[int]:
+    assert len(result.messages) == len(MESSAGES)
+    return [i for i, (now, then) in enumerate(zip(result.messages, MESSAGES, strict=True)) if now != then]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_dropped_reply_leaves_a_question_without_an_answer(seed: int) -> None:
-    found = planted("dropped_reply", seed)
-    assert found.messages == (*MESSAGES[:6], *MESSAGES[7:])
-    assert (found.root.message, found.root.turn) == (5, 1)
+    result = plant_operator("dropped_reply", seed)
+    assert result.messages == (*MESSAGES[:6], *MESSAGES[7:])
+    assert (result.root.message, result.root.turn) == (5, 1)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_swapped_replies_stand_in_each_others_place(seed: int) -> None:
-    found = planted("swapped_replies", seed)
-    first, second = differing(found)
+    result = plant_operator("swapped_replies", seed)
+    first, second = differing(result)
     assert (first, second) in {(4, 6), (6, 8)}
-    assert (found.messages[first].text, found.messages[second].text) == (text(second), text(first))
-    assert found.root.message == first
+    assert (result.messages[first].text, result.messages[second].text) == (text(second), text(first))
+    assert result.root.message == first
 
 
 def test_a_repeated_exchange_comes_twice_and_the_second_is_the_mistake() -> None:
-    found = planted("repeated_exchange", 1)
-    at = found.root.message
-    assert found.messages[at - 1 : at + 1] == found.messages[at - 3 : at - 1]
-    assert len(found.messages) == len(MESSAGES) + 2
-    assert found.messages[at].role == "assistant"
+    result = plant_operator("repeated_exchange", 1)
+    at = result.root.message
+    assert result.messages[at - 1 : at + 1] == result.messages[at - 3 : at - 1]
+    assert len(result.messages) == len(MESSAGES) + 2
+    assert result.messages[at].role == "assistant"
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_a_repeated_exchange_comes_twice_and_the_second_is_the_mistake() -> None
 )
 @pytest.mark.parametrize("seed", range(6))
 def test_a_changed_value_differs_in_one_reply_alone(operator: str, right: set[str], seed: int) -> None:
-    found = planted(operator, seed)
-    assert differing(found) == [4]
-    assert (found.root.message, found.root.turn, found.root.kind) == (4, 0, "false_statement")
+    result = plant_operator(operator, seed)
+    assert differing(result) == [4]
+    assert (result.root.message, result.root.turn, result.root.kind) == (4, 0, "false_statement")
     lost = set(text(4).replace(".", "").replace("$", "").split()) - set(
-        found.messages[4].text.replace(".", "").replace("$", "").split()
+        result.messages[4].text.replace(".", "").replace("$", "").split()
     )
     assert {word.strip(",") for word in lost} <= right
     assert lost
@@ -111,70 +111,70 @@ def test_a_changed_value_differs_in_one_reply_alone(operator: str, right: set[st
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_changed_result_is_a_value_of_the_reply_that_the_tool_did_not_give(seed: int) -> None:
-    found = planted("changed_result", seed)
-    assert differing(found) == [3]
-    assert found.root.message == 4
-    now, then = json.loads(found.messages[3].text), json.loads(text(3))
+    result = plant_operator("changed_result", seed)
+    assert differing(result) == [3]
+    assert result.root.message == 4
+    now, then = json.loads(result.messages[3].text), json.loads(text(3))
     (key,) = [key for key in then if now[key] != then[key]]
     assert str(then[key]) in text(4)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_contradiction_repeats_a_sentence_with_another_value(seed: int) -> None:
-    found = planted("contradiction", seed)
-    (later,) = differing(found)
-    assert found.root.message == later
-    kept, said, wrong = found.messages[later].text.partition(" As I said before: ")
-    assert kept == text(later)
-    assert said
+    result = plant_operator("contradiction", seed)
+    (later,) = differing(result)
+    assert result.root.message == later
+    original, repetition, wrong = result.messages[later].text.partition(" As I said before: ")
+    assert original == text(later)
+    assert repetition
     assert wrong not in text(4) + text(6)
     assert any(len(set(wrong.split()) - set(text(i).split())) == 1 for i in REPLIES if i < later)
 
 
 def test_a_forgotten_constraint_goes_over_the_limit() -> None:
-    found = planted("forgotten_constraint")
-    (later,) = differing(found)
+    result = plant_operator("forgotten_constraint")
+    (later,) = differing(result)
     assert later in (4, 6, 8)
-    assert found.messages[later].text == f"{text(later)} I have chosen one for 600, because it is the nicest."
+    assert result.messages[later].text == f"{text(later)} I have chosen one for 600, because it is the nicest."
 
 
 def test_a_repeated_question_asks_for_what_was_told() -> None:
-    found = planted("repeated_question")
-    (later,) = differing(found)
-    assert found.messages[later].text in {
+    result = plant_operator("repeated_question")
+    (later,) = differing(result)
+    assert result.messages[later].text in {
         f"Before I can go on, I need your {what}. What is it, please?" for what in ("name", "booking number")
     }
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_an_ignored_correction_is_noted_as_it_was_before(seed: int) -> None:
-    found = planted("ignored_correction", seed)
-    at = found.root.message
-    said, noted = found.messages[at - 1].text, found.messages[at].text
+    result = plant_operator("ignored_correction", seed)
+    at = result.root.message
+    correction, noted = result.messages[at - 1].text, result.messages[at].text
     old = noted.removeprefix("Thank you, I have noted it: ").removesuffix(".")
     assert old in ("HB-6612", "400")
-    assert said.endswith(f", not {old}.")
-    assert (*found.messages[: at - 1], *found.messages[at + 1 :]) == tuple(MESSAGES)
+    assert correction.endswith(f", not {old}.")
+    assert (*result.messages[: at - 1], *result.messages[at + 1 :]) == tuple(MESSAGES)
 
 
 def test_a_leaked_secret_is_marked_in_the_instructions_first() -> None:
-    found = planted("leaked_secret")
-    first, later = differing(found)
+    result = plant_operator("leaked_secret")
+    first, later = differing(result)
     assert first == 0
     rule = (
-        found.messages[0]
+        result.messages[0]
         .text.removeprefix(f"{text(0)}\n\nInternal, never to be told to a customer: ")
         .removesuffix(".")
     )
-    assert rule in found.messages[later].text
-    assert found.root.message == later
+    assert rule in result.messages[later].text
+    assert result.root.message == later
 
 
 def test_without_instructions_the_secret_brings_its_own() -> None:
-    found = plant("leaked_secret", MESSAGES[1:])
-    assert found is not None
-    assert found.messages[0].role == "system"
-    assert found.messages[found.root.message].text != MESSAGES[found.root.message].text
+    result = plant("leaked_secret", MESSAGES[1:])
+    assert result is not None
+    assert result.messages[0].role == "system"
+    assert result.messages[result.root.message].text != MESSAGES[result.root.message].text
 
 
 def is_insulted(now: str, then: str) -> bool:
@@ -208,18 +208,18 @@ def test_one_reply_is_another_one(operator: str, is_so: Callable[[str, str], boo
         {**row, "content": f"{row['content']} {row['content']}"} if i in REPLIES else row
         for i, row in enumerate(CONVERSATION)
     ]
-    found = plant(operator, read_messages(longer), seed)
-    assert found is not None
-    index = found.root.message
+    result = plant(operator, read_messages(longer), seed)
+    assert result is not None
+    index = result.root.message
     assert index in REPLIES
-    assert is_so(found.messages[index].text, longer[index]["content"])
+    assert is_so(result.messages[index].text, longer[index]["content"])
 
 
 def test_a_loop_gives_the_same_reply_to_other_questions() -> None:
-    found = planted("loop")
-    again = differing(found)
-    assert again[0] == found.root.message
-    assert {found.messages[i].text for i in again} == {text(REPLIES[REPLIES.index(again[0]) - 1])}
+    result = plant_operator("loop")
+    again = differing(result)
+    assert again[0] == result.root.message
+    assert {result.messages[i].text for i in again} == {text(REPLIES[REPLIES.index(again[0]) - 1])}
 
 
 @pytest.mark.parametrize("operator", SPOKEN_DEFECTS)
@@ -240,8 +240,8 @@ def test_the_same_seed_plants_the_same(operator: str) -> None:
 @pytest.mark.parametrize("operator", SPOKEN_DEFECTS)
 def test_own_conversations_have_a_place_for_every_defect(operator: str) -> None:
     rows = [json.loads(line) for line in OWN.read_text(encoding="utf-8").splitlines()]
-    found = [plant(operator, read_messages(row["messages"])) for row in rows]
-    assert sum(one is not None for one in found) >= 3
+    planteds = [plant(operator, read_messages(row["messages"])) for row in rows]
+    assert sum(each is not None for each in planteds) >= 3
 
 
 @needs_recordings
@@ -250,11 +250,11 @@ def test_in_recorded_conversations_the_mistake_is_where_it_says(operator: str) -
     places = 0
     for line in TAU_BENCH.read_text(encoding="utf-8").splitlines()[:60]:
         messages = read_messages(json.loads(line)["messages"])
-        if (found := plant(operator, messages)) is None:
+        if (result := plant(operator, messages)) is None:
             continue
         places += 1
-        assert found.messages != tuple(messages)
-        turn = sum(message.role == "user" for message in found.messages[: found.root.message + 1]) - 1
-        assert found.root.turn == turn
-        assert found.root.whose == "assistant"
+        assert result.messages != tuple(messages)
+        turn = sum(message.role == "user" for message in result.messages[: result.root.message + 1]) - 1
+        assert result.root.turn == turn
+        assert result.root.whose == "assistant"
     assert places >= 4

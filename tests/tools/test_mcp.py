@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 COMMAND = [sys.executable, "mcp_server.py"]
 
 
-def started(*more: str, timeout: float = 30, env: tuple[str, ...] = ()) -> McpServer:
+def start_server(*more: str, timeout: float = 30, env: tuple[str, ...] = ()) -> McpServer:
     return McpServer([*COMMAND, *more], HERE, env, timeout=timeout)
 
 
@@ -40,7 +40,7 @@ async def answers(toolbox: Toolbox, *orders: str) -> list[ToolMessage]:
 
 async def test_the_tools_of_a_server_are_offered_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPOT", "Ulm")
-    toolbox = Toolbox(server=started(env=("DEPOT",)))
+    toolbox = Toolbox(server=start_server(env=("DEPOT",)))
     session = await toolbox.open(Opening("c", "s"))
     await session.close()
     definition = session.offered[-1]
@@ -58,7 +58,7 @@ async def test_the_tools_of_a_server_are_offered_and_answered(monkeypatch: pytes
 
 
 async def test_calls_of_a_run_are_marked_as_those_of_a_test() -> None:
-    session = await started().open()
+    session = await start_server().open()
     try:
         before = await session.call("baggage", {})
         with of_run("nightly-1"):
@@ -69,30 +69,30 @@ async def test_calls_of_a_run_are_marked_as_those_of_a_test() -> None:
 
 
 async def test_each_conversation_has_a_server_of_its_own() -> None:
-    toolbox = Toolbox(server=started())
-    found = await asyncio.gather(answers(toolbox, "a", "b"), answers(toolbox, "c"))
-    assert [[one.content for one in each] for each in found] == [
+    toolbox = Toolbox(server=start_server())
+    replies = await asyncio.gather(answers(toolbox, "a", "b"), answers(toolbox, "c"))
+    assert [[message.content for message in each] for each in replies] == [
         ["a is sent (1, nowhere)", "b is sent (2, nowhere)"],
         ["c is sent (1, nowhere)"],
     ]
 
 
 async def test_a_handler_and_a_row_come_before_the_server() -> None:
-    toolbox = Toolbox(handlers={"look_up": {"result": "canned"}}, server=started())
+    toolbox = Toolbox(handlers={"look_up": {"result": "canned"}}, server=start_server())
     [message] = await answers(toolbox, "a")
     assert message.content == "canned"
     with pytest.raises(SuiteFault, match=r"tool_results.lookup: no such tool is offered; did you"):
-        await Toolbox(server=started()).open(Opening("c", "s", tool_results={"lookup": {"result": 1}}))
+        await Toolbox(server=start_server()).open(Opening("c", "s", tool_results={"lookup": {"result": 1}}))
 
 
 async def test_a_server_that_fails_is_an_error_of_the_suite_with_what_it_wrote() -> None:
     with pytest.raises(SuiteFault) as caught:
-        await Toolbox(server=started("broken")).open(Opening("c", "s"))
+        await Toolbox(server=start_server("broken")).open(Opening("c", "s"))
     assert caught.value.blame == "suite"
     assert "mcp_server.py broken cannot be reached" in str(caught.value)
     assert "no configuration" in (caught.value.evidence or "")
     with pytest.raises(SuiteFault) as caught:
-        await answers(Toolbox(server=started(timeout=15)), "die")
+        await answers(Toolbox(server=start_server(timeout=15)), "die")
     assert "did not answer look_up" in str(caught.value)
     assert "the disk is full" in (caught.value.evidence or "")
     with pytest.raises(SuiteFault, match="the MCP server no-such-program cannot be reached"):
@@ -101,11 +101,11 @@ async def test_a_server_that_fails_is_an_error_of_the_suite_with_what_it_wrote()
 
 async def test_a_server_that_hangs_is_given_up() -> None:
     hanging = McpServer([sys.executable, "-c", "import time; time.sleep(60)"], HERE, timeout=0.5)
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     with pytest.raises(SuiteFault, match=r"not within 0\.5 s") as caught:
         await hanging.open()
     assert caught.value.kind == "timeout"
-    assert time.perf_counter() - begun < 20
+    assert time.perf_counter() - start_time < 20
 
 
 @pytest.fixture
@@ -132,4 +132,4 @@ async def test_a_server_is_reached_by_its_url(url: str) -> None:
 
 def test_a_variable_that_is_not_set_is_told() -> None:
     with pytest.raises(UsageError, match=r"mcp.env: the environment variable NO_SUCH_NAME is not set"):
-        started(env=("NO_SUCH_NAME",))
+        start_server(env=("NO_SUCH_NAME",))

@@ -15,14 +15,14 @@ from vivavoce.records.run import Outcome
 from vivavoce.suites.experiment import run_suite
 from vivavoce.targets.target import Opening, World
 from vivavoce.testing import LoopbackServer
-from vivavoce.tools.answer import Asked
+from vivavoce.tools.answer import ToolRequest
 from vivavoce.tools.recordings import Recordings, recorded_call
 
 HEAD = '{"vivavoce_recording": 1}'
 
 
-def asked(world: World, sample: str = "s", **arguments: Any) -> Asked:
-    return Asked("look_up", arguments, [], world, Opening("c", sample))
+def build_request(world: World, sample: str = "s", **arguments: Any) -> ToolRequest:
+    return ToolRequest("look_up", arguments, [], world, Opening("c", sample))
 
 
 def recording(path: Path, *lines: dict[str, Any]) -> Recordings:
@@ -31,7 +31,7 @@ def recording(path: Path, *lines: dict[str, Any]) -> Recordings:
 
 
 async def test_results_are_found_by_their_arguments_in_their_order_and_by_row(tmp_path: Path) -> None:
-    found = recording(
+    recordings = recording(
         tmp_path / "r.jsonl",
         {"arguments": {"order": 1}, "result": {"status": "sent"}},
         {"arguments": {"order": 1}, "result": "delivered"},
@@ -39,17 +39,17 @@ async def test_results_are_found_by_their_arguments_in_their_order_and_by_row(tm
         {"arguments": {"order": 2}, "result": None},
     )
     world = World()
-    answers = [await found.answer(asked(world, order=1)) for _ in range(3)]
-    assert [one.content for one in answers][:2] == ['{"status": "sent"}', "delivered"]
-    other = await found.answer(asked(world.copy(), "other", order=1))
+    answers = [await recordings.answer(build_request(world, order=1)) for _ in range(3)]
+    assert [answer.content for answer in answers][:2] == ['{"status": "sent"}', "delivered"]
+    other = await recordings.answer(build_request(world.copy(), "other", order=1))
     assert (other.content, other.failed, other.source) == ("Error: not yours", True, "recording")
-    assert (await found.answer(asked(world, order=2.0))).content == "null"
+    assert (await recordings.answer(build_request(world, order=2.0))).content == "null"
 
 
 async def test_a_miss_says_how_to_record(tmp_path: Path) -> None:
-    found = recording(tmp_path / "r.jsonl", {"arguments": {"order": 1}, "result": "sent"})
+    recordings = recording(tmp_path / "r.jsonl", {"arguments": {"order": 1}, "result": "sent"})
     with pytest.raises(SuiteFault) as caught:
-        await found.answer(asked(World(), order="1"))
+        await recordings.answer(build_request(World(), order="1"))
     assert 'r.jsonl has no result of look_up({"order": "1"})' in str(caught.value)
     assert "viva export RUN --format recordings --output r.jsonl" in str(caught.value)
     assert caught.value.evidence == 'recorded: look_up({"order": 1})'
@@ -71,9 +71,9 @@ def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, problem
     (tmp_path / "r.jsonl").write_text(text)
     with pytest.raises(UsageError) as caught:
         Recordings.read(tmp_path / "r.jsonl")
-    found = str(caught.value)
-    assert problem in found
-    assert f"r.jsonl:{max(1, text.count(chr(10)) + 1)}" in found
+    message = str(caught.value)
+    assert problem in message
+    assert f"r.jsonl:{max(1, text.count(chr(10)) + 1)}" in message
 
 
 def test_a_call_that_no_tool_answered_is_not_recorded() -> None:
@@ -149,4 +149,4 @@ def test_a_run_is_recorded_by_an_export_and_replayed(tmp_path: Path) -> None:
 
 def origin_of(outcome: Outcome) -> str:
     messages = outcome.attempt.trajectory.messages
-    return next((one.metadata or {})["answered_by"] for one in messages if isinstance(one, ToolMessage))
+    return next((message.metadata or {})["answered_by"] for message in messages if isinstance(message, ToolMessage))

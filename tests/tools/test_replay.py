@@ -23,12 +23,12 @@ def refund(order: str, state: dict[str, Any]) -> str:
     return "live"
 
 
-def recorded(name: str, *, trial: int = 0, changed: bool | None = None, result: str = "recorded") -> RecordedCall:
+def build_call(name: str, *, trial: int = 0, changed: bool | None = None, result: str = "recorded") -> RecordedCall:
     about: dict[str, Any] = {"sample": "s", "trial": trial, "turn": 0, "changed_state": changed}
     return RecordedCall(name=name, arguments={"order": "A"}, result=result, **about)
 
 
-LOOK, REFUND = recorded("look_up", changed=False), recorded("refund", changed=True)
+LOOK, REFUND = build_call("look_up", changed=False), build_call("refund", changed=True)
 REPLY = RecordedReply.model_validate(
     {
         "sample": "s",
@@ -47,7 +47,7 @@ async def session(*calls: RecordedCall, live: frozenset[str] = frozenset(), **op
     return await box.open(Opening("c", "s", state={"A": "new"}, **opening))
 
 
-async def called(opened: ToolboxSession, world: World, *names: str, order: str = "A") -> list[ToolMessage]:
+async def answer_calls(opened: ToolboxSession, world: World, *names: str, order: str = "A") -> list[ToolMessage]:
     history = [HumanMessage(content="Hi")]
     calls = [ToolCall(id="c", name=name, args={"order": order}) for name in names]
     return [await opened.answer(call, history, world) for call in calls]
@@ -55,14 +55,14 @@ async def called(opened: ToolboxSession, world: World, *names: str, order: str =
 
 async def test_tools_are_answered_from_the_recording_and_not_called() -> None:
     world = World({"A": "new"})
-    (answer,) = await called(await session(REFUND), world, "refund")
+    (answer,) = await answer_calls(await session(REFUND), world, "refund")
     assert (answer.text, (answer.metadata or {})["answered_by"], world.state) == ("recorded", "recording", {"A": "new"})
 
 
 async def test_a_call_without_a_result_is_an_error_that_names_turn_and_nearest_calls() -> None:
-    opened = await session(REFUND, recorded("look_up"))
+    opened = await session(REFUND, build_call("look_up"))
     with pytest.raises(SuiteFault) as caught:
-        await called(opened, World(), "refund", order="B")
+        await answer_calls(opened, World(), "refund", order="B")
     assert str(caught.value) == (
         'r.jsonl has no result of refund({"order": "B"}), called in turn 1; '
         "record it anew, or name the tool with --live, to have it answered for real"
@@ -72,7 +72,7 @@ async def test_a_call_without_a_result_is_an_error_that_names_turn_and_nearest_c
 
 async def test_a_tool_that_was_never_recorded_says_which_were() -> None:
     with pytest.raises(SuiteFault) as caught:
-        await called(await session(LOOK), World(), "refund")
+        await answer_calls(await session(LOOK), World(), "refund")
     assert caught.value.evidence == (
         'no call of this tool is recorded; recorded tools: look_up\nrecorded in this row: look_up({"order": "A"})'
     )
@@ -81,14 +81,14 @@ async def test_a_tool_that_was_never_recorded_says_which_were() -> None:
 async def test_a_tool_that_is_live_by_name_is_called() -> None:
     world = World({"A": "new"})
     opened = await session(LOOK, live=frozenset({"refund"}))
-    found = await called(opened, world, "look_up", "refund")
-    assert [one.text for one in found] == ["recorded", "live"]
+    messages = await answer_calls(opened, world, "look_up", "refund")
+    assert [message.text for message in messages] == ["recorded", "live"]
     assert opened.state(world) == {"A": "refunded"}
 
 
 async def test_after_the_recorded_calls_the_state_is_the_recorded_one() -> None:
     opened, world = await session(LOOK, REFUND), World({"A": "new"})
-    await called(opened, world, "look_up", "refund")
+    await answer_calls(opened, world, "look_up", "refund")
     assert opened.state(world) == {"A": "as recorded"}
 
 
@@ -97,33 +97,33 @@ async def test_after_other_calls_the_state_is_not_known_where_a_recorded_one_had
     names: tuple[str, ...],
 ) -> None:
     opened, world = await session(LOOK, REFUND), World({"A": "new"})
-    await called(opened, world, *names)
+    await answer_calls(opened, world, *names)
     assert opened.state(world) is None
 
 
 async def test_whether_a_call_changed_the_state_is_unknown_in_older_files() -> None:
-    opened, world = await session(recorded("look_up"), REFUND), World({"A": "new"})
-    await called(opened, world, "look_up")
+    opened, world = await session(build_call("look_up"), REFUND), World({"A": "new"})
+    await answer_calls(opened, world, "look_up")
     assert opened.state(world) is None
 
 
 async def test_results_of_a_row_come_before_the_recording() -> None:
     opened = await session(REFUND, tool_results={"refund": {"result": "written"}})
-    (answer,) = await called(opened, World({"A": "new"}), "refund")
+    (answer,) = await answer_calls(opened, World({"A": "new"}), "refund")
     assert answer.text == "written"
 
 
 async def test_results_come_from_the_trial_of_the_same_number() -> None:
-    calls = recorded("refund", result="first"), recorded("refund", trial=1, result="second")
+    calls = build_call("refund", result="first"), build_call("refund", trial=1, result="second")
     for trial, text in ((0, "first"), (1, "second"), (5, "first")):
-        (answer,) = await called(await session(*calls, trial=trial), World(), "refund")
+        (answer,) = await answer_calls(await session(*calls, trial=trial), World(), "refund")
         assert answer.text == text
 
 
 async def test_a_live_result_says_whether_it_changed_the_state() -> None:
     opened = await session(LOOK, live=frozenset({"look_up", "refund"}))
-    found = await called(opened, World({"A": "new"}), "look_up", "refund")
-    assert [(one.metadata or {})["changed_state"] for one in found] == [False, True]
+    messages = await answer_calls(opened, World({"A": "new"}), "look_up", "refund")
+    assert [(message.metadata or {})["changed_state"] for message in messages] == [False, True]
 
 
 async def test_tools_without_handlers_are_answered_where_calls_are_recorded() -> None:
@@ -131,4 +131,4 @@ async def test_tools_without_handlers_are_answered_where_calls_are_recorded() ->
     box = Toolbox([definition], replay=Replay(Recording("r.jsonl", RecordingHead(), [LOOK], [REPLY])))
     opened = await box.open(Opening("c", "s"))
     assert opened.max_steps == 10
-    assert (await called(opened, World(), "look_up"))[0].text == "recorded"
+    assert (await answer_calls(opened, World(), "look_up"))[0].text == "recorded"

@@ -35,9 +35,9 @@ def calling(*calls: ToolCall, then: str = "Done.") -> Callable[[dict[str, Any]],
 
     def answer(body: dict[str, Any]) -> Any:
         messages = body["messages"]
-        last = max(place for place, one in enumerate(messages) if one["role"] == "user")
-        made = sum(one["role"] == "assistant" for one in messages[last:])
-        return [calls[made]] if made < len(calls) else then
+        last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+        reply_count = sum(message["role"] == "assistant" for message in messages[last:])
+        return [calls[reply_count]] if reply_count < len(calls) else then
 
     return answer
 
@@ -56,12 +56,12 @@ async def server() -> AsyncIterator[LoopbackServer]:
         yield server
 
 
-async def opened(server: LoopbackServer, toolbox: Toolbox, **about: Any) -> OpenAISession:
+async def open_session(server: LoopbackServer, toolbox: Toolbox, **about: Any) -> OpenAISession:
     target = OpenAITarget("bot", server.base_url, "m-1", tools=toolbox, limits=Limits(timeout=5))
     return await target.open(Opening("c-1", "s-1", **about))
 
 
-async def said(session: OpenAISession, messages: Sequence[AnyMessage] = HELLO) -> Reply:
+async def send(session: OpenAISession, messages: Sequence[AnyMessage] = HELLO) -> Reply:
     try:
         return await session.send(messages)
     finally:
@@ -71,13 +71,15 @@ async def said(session: OpenAISession, messages: Sequence[AnyMessage] = HELLO) -
 
 async def fault_of(session: OpenAISession) -> Fault:
     with pytest.raises(Fault) as caught:
-        await said(session)
+        await send(session)
     return caught.value
 
 
 def results(reply: Reply) -> list[tuple[str, Mapping[str, Any]]]:
-    found = [message for message in reply.messages if isinstance(message, ToolMessage)]
-    return [(one.text, {k: v for k, v in (one.metadata or {}).items() if k != "seconds"}) for one in found]
+    messages = [message for message in reply.messages if isinstance(message, ToolMessage)]
+    return [
+        (message.text, {k: v for k, v in (message.metadata or {}).items() if k != "seconds"}) for message in messages
+    ]
 
 
 async def test_a_function_answers_and_the_model_is_asked_again(server: LoopbackServer) -> None:
@@ -89,7 +91,7 @@ async def test_a_function_answers_and_the_model_is_asked_again(server: LoopbackS
         return {"order": order, "status": "sent", "fast": fast}
 
     server.answer = calling(call("look_up", order=7))
-    reply = await said(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    reply = await send(await open_session(server, Toolbox(handlers={"look_up": look_up})))
     assert [message.role for message in reply.messages] == ["assistant", "tool", "assistant"]
     assert results(reply) == [
         ('{"order": 7, "status": "sent", "fast": true}', {"answered_by": "function", "mocked": False})
@@ -111,7 +113,7 @@ async def test_a_function_answers_and_the_model_is_asked_again(server: LoopbackS
             },
         }
     ]
-    assert [one["role"] for one in server.requests[1].body["messages"]] == ["user", "assistant", "tool"]
+    assert [message["role"] for message in server.requests[1].body["messages"]] == ["user", "assistant", "tool"]
     assert server.requests[1].body["messages"][2] == {
         "role": "tool",
         "content": '{"order": 7, "status": "sent", "fast": true}',
@@ -124,10 +126,10 @@ async def test_the_answers_of_parallel_calls_stand_in_the_order_of_the_calls(ser
     calls = [call("refund", "a"), call("look_up", "b"), call("refund", "c")]
     server.answer = lambda body: calls if len(body["messages"]) == 1 else "Done."
     toolbox = Toolbox([LOOK_UP, REFUND], {"refund": slow, "look_up": {"result": {"a": [1]}}})
-    reply = await said(await opened(server, toolbox))
+    reply = await send(await open_session(server, toolbox))
     tools = [message for message in reply.messages if isinstance(message, ToolMessage)]
-    assert [(one.tool_call_id, one.text) for one in tools] == [("a", "slow"), ("b", '{"a": [1]}'), ("c", "slow")]
-    assert all((one.metadata or {})["mocked"] is True for one in tools)
+    assert [(tool.tool_call_id, tool.text) for tool in tools] == [("a", "slow"), ("b", '{"a": [1]}'), ("c", "slow")]
+    assert all((tool.metadata or {})["mocked"] is True for tool in tools)
     assert (tools[0].metadata or {})["seconds"] >= 0.05
 
 
@@ -139,7 +141,7 @@ async def test_the_first_case_that_fits_answers(server: LoopbackServer) -> None:
     ]
     orders = ["a-1", "B", "B", "C"]
     server.answer = calling(*(call("refund", order=order, amount="1") for order in orders))
-    reply = await said(await opened(server, Toolbox([REFUND], {"refund": cases})))
+    reply = await send(await open_session(server, Toolbox([REFUND], {"refund": cases})))
     failed = {"answered_by": "canned", "mocked": True}
     canned = {"answered_by": "canned", "mocked": True}
     assert results(reply) == [("Error: unknown", failed), ("first", canned), ("else", canned), ("else", canned)]
@@ -149,7 +151,7 @@ async def test_a_row_answers_before_the_handler_and_leaves_to_it_what_it_does_no
     server.answer = calling(call("look_up", order="1"), call("look_up", order="2"))
     toolbox = Toolbox([LOOK_UP], {"look_up": {"result": "usual"}})
     own = {"look_up": {"when": {"order": "2"}, "error": "down"}}
-    reply = await said(await opened(server, toolbox, tool_results=own))
+    reply = await send(await open_session(server, toolbox, tool_results=own))
     assert [text for text, _ in results(reply)] == ["usual", "Error: down"]
     [usual, own_one] = [message for message in reply.messages if isinstance(message, ToolMessage)]
     assert (usual.metadata or {})["passed_over"] == 'case 1: argument "order": wanted "2", got "1"'
@@ -161,7 +163,7 @@ async def test_a_case_for_an_argument_that_the_tool_has_not_is_an_error(server: 
     server.answer = calling(call("look_up", order="1"))
     misspelt = {"look_up": {"when": {"ordr": "1"}, "error": "down"}}
     with pytest.raises(SuiteFault, match=r"tool_results.look_up: when: the tool has no argument 'ordr'; did you mean"):
-        await opened(server, Toolbox([LOOK_UP], {"look_up": {"result": "usual"}}), tool_results=misspelt)
+        await open_session(server, Toolbox([LOOK_UP], {"look_up": {"result": "usual"}}), tool_results=misspelt)
     with pytest.raises(UsageError, match=r"handlers.look_up: when: the tool has no argument 'ordr'"):
         Toolbox([LOOK_UP], misspelt)
 
@@ -170,7 +172,7 @@ async def test_a_call_that_nobody_answers_is_an_error_of_the_suite_before_the_mo
     server: LoopbackServer,
 ) -> None:
     server.answer = calling(call("refund", order="1"))
-    fault = await fault_of(await opened(server, Toolbox([LOOK_UP, REFUND], {"look_up": {"result": 1}})))
+    fault = await fault_of(await open_session(server, Toolbox([LOOK_UP, REFUND], {"look_up": {"result": 1}})))
     assert (fault.blame, fault.kind) == ("suite", "unanswered")
     assert "no handler answers the tool 'refund'; give the target handlers: {refund: …}" in str(fault)
     assert fault.evidence == '  → refund({"order": "1"})'
@@ -180,7 +182,7 @@ async def test_a_call_that_nobody_answers_is_an_error_of_the_suite_before_the_mo
 async def test_no_case_that_fits_says_how_each_differs(server: LoopbackServer) -> None:
     server.answer = calling(call("refund", order="1"))
     cases = [{"when": {"order": "2"}, "result": 1}]
-    fault = await fault_of(await opened(server, Toolbox([REFUND], {"refund": cases})))
+    fault = await fault_of(await open_session(server, Toolbox([REFUND], {"refund": cases})))
     assert fault.blame == "suite"
     assert str(fault).startswith('no case of handlers.refund fits refund({"order": "1"}); add a case')
     assert fault.evidence == 'case 1: argument "order": wanted "2", got "1"'
@@ -200,7 +202,7 @@ async def test_tools_without_answers_end_the_turn_and_the_next_one_is_an_error(s
 
 async def test_a_model_that_does_nothing_but_call_is_stopped(server: LoopbackServer) -> None:
     server.answer = lambda body: [call("look_up", order="7")]
-    fault = await fault_of(await opened(server, Toolbox([LOOK_UP], {"look_up": {"result": 1}}, max_steps=3)))
+    fault = await fault_of(await open_session(server, Toolbox([LOOK_UP], {"look_up": {"result": 1}}, max_steps=3)))
     assert isinstance(fault, TargetFault)
     assert (fault.kind, fault.retryable) == ("steps", False)
     assert "bot called tools 4 times in one turn and did not answer the user; max_steps is 3" in str(fault)
@@ -215,29 +217,29 @@ async def test_a_tool_error_is_for_the_model_and_any_other_is_of_the_suite(serve
         raise KeyError(order)
 
     server.answer = calling(call("look_up", order="1"))
-    reply = await said(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    reply = await send(await open_session(server, Toolbox(handlers={"look_up": look_up})))
     assert results(reply) == [("Error: no such order", {"answered_by": "function", "mocked": False})]
     server.answer = calling(call("look_up", order="2"))
-    fault = await fault_of(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    fault = await fault_of(await open_session(server, Toolbox(handlers={"look_up": look_up})))
     assert (fault.blame, fault.kind) == ("suite", "crash")
     assert str(fault).startswith("the handler of 'look_up' raised KeyError: '2', at test_toolbox.py:")
     assert "raise KeyError(order)" in (fault.evidence or "")
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "text"),
     [(KeyboardInterrupt(), "raised RuntimeError: it raised KeyboardInterrupt"), (SystemExit(3), "sys.exit(3)")],
 )
 async def test_a_handler_that_ends_the_program_is_a_crash_of_its_own(
-    server: LoopbackServer, error: BaseException, said: str
+    server: LoopbackServer, error: BaseException, text: str
 ) -> None:
     def look_up(order: str) -> str:
         raise error
 
     server.answer = calling(call("look_up", order="1"))
-    fault = await fault_of(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    fault = await fault_of(await open_session(server, Toolbox(handlers={"look_up": look_up})))
     assert (fault.blame, fault.kind) == ("suite", "crash")
-    assert said in str(fault)
+    assert text in str(fault)
 
 
 async def test_what_the_model_does_wrong_is_for_the_model_to_mend(server: LoopbackServer) -> None:
@@ -252,13 +254,13 @@ async def test_what_the_model_does_wrong_is_for_the_model_to_mend(server: Loopba
         call("lookup"),
         call("look_up", order=7),
     )
-    reply = await said(await opened(server, Toolbox(handlers={"look_up": look_up})))
-    found = [text for text, _ in results(reply)]
-    assert found[0].startswith("Error: the arguments do not fit: order: Input should be a valid integer")
-    assert found[1].startswith("Error: the arguments do not fit: when: Extra inputs are not permitted")
-    assert found[2].startswith("Error: the arguments are not a JSON object")
-    assert found[3] == "Error: there is no tool 'lookup'; the tools are: look_up"
-    assert found[4] == "order 7"
+    reply = await send(await open_session(server, Toolbox(handlers={"look_up": look_up})))
+    texts = [text for text, _ in results(reply)]
+    assert texts[0].startswith("Error: the arguments do not fit: order: Input should be a valid integer")
+    assert texts[1].startswith("Error: the arguments do not fit: when: Extra inputs are not permitted")
+    assert texts[2].startswith("Error: the arguments are not a JSON object")
+    assert texts[3] == "Error: there is no tool 'lookup'; the tools are: look_up"
+    assert texts[4] == "order 7"
 
 
 async def test_a_handler_that_hangs_is_given_up(server: LoopbackServer) -> None:
@@ -267,7 +269,7 @@ async def test_a_handler_that_hangs_is_given_up(server: LoopbackServer) -> None:
 
     server.answer = calling(call("look_up", order="1"))
     hanging = FunctionTool("look_up", look_up, timeout=0.05)
-    fault = await fault_of(await opened(server, Toolbox(handlers={"look_up": hanging})))
+    fault = await fault_of(await open_session(server, Toolbox(handlers={"look_up": hanging})))
     assert (fault.blame, fault.kind) == ("suite", "timeout")
     assert str(fault) == "the handler of 'look_up' did not answer within 0.05 s"
 
@@ -279,8 +281,8 @@ async def test_handlers_change_the_state_of_their_conversation_only(server: Loop
 
     row = {"orders": {"7": "delivered"}}
     server.answer = calling(call("refund", order="7"))
-    session = await opened(server, Toolbox(handlers={"refund": refund}), state=row)
-    reply = await said(session)
+    session = await open_session(server, Toolbox(handlers={"refund": refund}), state=row)
+    reply = await send(session)
     assert results(reply)[0][0] == "c-1"
     assert await session.state() == {"orders": {"7": 2}}
     assert row == {"orders": {"7": "delivered"}}
@@ -289,10 +291,10 @@ async def test_handlers_change_the_state_of_their_conversation_only(server: Loop
 
 
 async def test_a_turn_that_is_tried_again_goes_on_where_it_was(server: LoopbackServer) -> None:
-    counted: list[str] = []
+    names: list[str] = []
 
     def count(state: dict[str, Any]) -> int:
-        counted.append("call")
+        names.append("call")
         state["n"] += 1
         return state["n"]
 
@@ -302,12 +304,12 @@ async def test_a_turn_that_is_tried_again_goes_on_where_it_was(server: LoopbackS
         return "Done." if len(body["messages"]) > 1 else [call("count")]
 
     server.answer = answer
-    session = await opened(server, Toolbox(handlers={"count": count}), state={"n": 0})
+    session = await open_session(server, Toolbox(handlers={"count": count}), state={"n": 0})
     messages = list(HELLO)
     with pytest.raises(TargetFault):
         await session.send(messages)
-    reply = await said(session, messages)
-    assert counted == ["call"]
+    reply = await send(session, messages)
+    assert names == ["call"]
     assert [message.role for message in reply.messages] == ["assistant", "tool", "assistant"]
     assert await session.state() == {"n": 1}
 
@@ -315,28 +317,28 @@ async def test_a_turn_that_is_tried_again_goes_on_where_it_was(server: LoopbackS
 async def test_calls_that_were_answered_are_not_made_again_when_a_later_one_is_rate_limited(
     server: LoopbackServer,
 ) -> None:
-    counted: list[str] = []
+    names: list[str] = []
 
     def count(order: str) -> str:
-        counted.append(order)
-        if counted == ["1", "2"]:
+        names.append(order)
+        if names == ["1", "2"]:
             raise RateLimited("not so fast")
         return order
 
     calls = [call("count", "a", order="1"), call("count", "b", order="2")]
     server.answer = lambda body: calls if len(body["messages"]) == 1 else "Done."
-    session = await opened(server, Toolbox(handlers={"count": count}))
+    session = await open_session(server, Toolbox(handlers={"count": count}))
     messages = list(HELLO)
     with pytest.raises(RateLimited):
         await session.send(messages)
-    reply = await said(session, messages)
-    assert counted == ["1", "2", "2"]
+    reply = await send(session, messages)
+    assert names == ["1", "2", "2"]
     assert [text for text, _ in results(reply)] == ["1", "2"]
 
 
 async def test_replies_that_are_waited_for_side_by_side_do_not_mix(server: LoopbackServer) -> None:
     server.answer = calling(call("look_up", order="7"))
-    session = await opened(server, Toolbox([LOOK_UP], {"look_up": {"result": "sent", "delay": 0.01}}))
+    session = await open_session(server, Toolbox([LOOK_UP], {"look_up": {"result": "sent", "delay": 0.01}}))
     replies = await asyncio.gather(*(session.send(HELLO) for _ in range(5)))
     await session.target.close()
     assert [len(reply.messages) for reply in replies] == [3] * 5
@@ -345,7 +347,7 @@ async def test_replies_that_are_waited_for_side_by_side_do_not_mix(server: Loopb
 async def test_a_call_that_the_user_refused_counts_as_failed_for_rules(server: LoopbackServer) -> None:
     server.answer = calling(call("refund"))
     toolbox = Toolbox([REFUND], {"refund": {"result": "paid"}}, needs_approval=["refund"], approvals="refuse")
-    [(text, _)] = results(await said(await opened(server, toolbox)))
+    [(text, _)] = results(await send(await open_session(server, toolbox)))
     assert words_say_failed(text)
 
 
@@ -355,7 +357,7 @@ async def test_a_conversation_that_is_taken_back_finds_the_world_of_that_moment(
         return state["n"]
 
     server.answer = calling(call("count"))
-    session = await opened(server, Toolbox(handlers={"count": count}), state={"n": 0})
+    session = await open_session(server, Toolbox(handlers={"count": count}), state={"n": 0})
     first = [*HELLO, *(await session.send(HELLO)).messages]
     second: list[AnyMessage] = [*first, HumanMessage(content="Again.")]
     await session.send(second)
@@ -373,16 +375,16 @@ async def test_what_json_cannot_hold_is_an_error_of_the_suite(server: LoopbackSe
         return ""
 
     server.answer = calling(call("wrong"))
-    fault = await fault_of(await opened(server, Toolbox(handlers={"wrong": wrong}), state={}))
+    fault = await fault_of(await open_session(server, Toolbox(handlers={"wrong": wrong}), state={}))
     assert str(fault).startswith("the handler of 'wrong' left in the state what JSON cannot hold")
-    fault = await fault_of(await opened(server, Toolbox(handlers={"wrong": lambda: object()})))
+    fault = await fault_of(await open_session(server, Toolbox(handlers={"wrong": lambda: object()})))
     assert str(fault).startswith("the handler of 'wrong' returned a object, which JSON cannot hold")
-    fault = await fault_of(await opened(server, Toolbox(handlers={"wrong": lambda: [float("nan")]})))
+    fault = await fault_of(await open_session(server, Toolbox(handlers={"wrong": lambda: [float("nan")]})))
     assert str(fault).startswith("the handler of 'wrong' returned a list, which JSON cannot hold")
 
 
 @pytest.mark.parametrize(
-    ("approvals", "wanted"),
+    ("approvals", "expected"),
     [
         ("approve", ["paid", "paid"]),
         (["refuse", "approve"], ["Error: the user refused this call, it was not made", "paid"]),
@@ -390,28 +392,28 @@ async def test_what_json_cannot_hold_is_an_error_of_the_suite(server: LoopbackSe
     ],
 )
 async def test_a_tool_that_asks_is_called_when_the_user_approves(
-    server: LoopbackServer, approvals: object, wanted: list[str]
+    server: LoopbackServer, approvals: object, expected: list[str]
 ) -> None:
     server.answer = calling(call("look_up"), call("refund"), call("refund"))
     handlers = {"refund": {"result": "paid"}, "look_up": {"result": "found"}}
     toolbox = Toolbox([LOOK_UP, REFUND], handlers, needs_approval=["refund"], approvals="refuse")
-    reply = await said(await opened(server, toolbox, approvals=approvals))
-    found = results(reply)
-    assert [text for text, _ in found] == ["found", *wanted]
-    assert "approval" not in found[0][1]
-    assert [notes["approval"] for _, notes in found[1:]] == [
-        "approve" if text == "paid" else "refuse" for text in wanted
+    reply = await send(await open_session(server, toolbox, approvals=approvals))
+    rows = results(reply)
+    assert [text for text, _ in rows] == ["found", *expected]
+    assert "approval" not in rows[0][1]
+    assert [notes["approval"] for _, notes in rows[1:]] == [
+        "approve" if text == "paid" else "refuse" for text in expected
     ]
-    assert {notes["answered_by"] for text, notes in found if text.startswith("Error")} <= {"user"}
+    assert {notes["answered_by"] for text, notes in rows if text.startswith("Error")} <= {"user"}
 
 
 async def test_a_tool_that_asks_needs_somebody_who_says_something(server: LoopbackServer) -> None:
     server.answer = calling(call("refund"), call("refund"))
     toolbox = Toolbox([REFUND], {"refund": {"result": 1}}, needs_approval=["refund"])
-    fault = await fault_of(await opened(server, toolbox))
+    fault = await fault_of(await open_session(server, toolbox))
     assert fault.blame == "suite"
     assert "needs approval, but no answer of the user is defined; write approvals: approve" in str(fault)
-    fault = await fault_of(await opened(server, toolbox, approvals=["approve"]))
+    fault = await fault_of(await open_session(server, toolbox, approvals=["approve"]))
     assert "the tool 'refund' asks 2 times, and approvals has 1 of the answers" in str(fault)
 
 
@@ -461,4 +463,4 @@ def test_mistakes_are_named(make: Callable[[], Toolbox], rule: str) -> None:
 
 async def test_a_row_that_names_a_tool_that_is_not_there_is_an_error_of_the_suite(server: LoopbackServer) -> None:
     with pytest.raises(SuiteFault, match=r"tool_results.refnd: no such tool is offered; did you mean 'refund'"):
-        await opened(server, Toolbox([REFUND]), tool_results={"refnd": {"result": 1}})
+        await open_session(server, Toolbox([REFUND]), tool_results={"refnd": {"result": 1}})

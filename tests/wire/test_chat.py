@@ -67,7 +67,7 @@ def test_usage_without_details_is_read() -> None:
 
 @pytest.mark.parametrize("tokens", [-1, -1_000_000, 1.5, float("nan"), float("inf"), 1e12, "many", True, [3], None])
 def test_a_number_of_tokens_that_no_call_has_is_unknown(tokens: object) -> None:
-    said = {"choices": [{"message": {"content": "x"}}]}
+    fields = {"choices": [{"message": {"content": "x"}}]}
     for usage in (
         {"prompt_tokens": tokens, "completion_tokens": 2},
         {"prompt_tokens": 3, "completion_tokens": tokens or -1},
@@ -76,7 +76,7 @@ def test_a_number_of_tokens_that_no_call_has_is_unknown(tokens: object) -> None:
         "much",
         [tokens],
     ):
-        completion = read_completion(answer({**said, "usage": usage}))
+        completion = read_completion(answer({**fields, "usage": usage}))
         assert (completion.message.text, completion.usage) == ("x", None)
 
 

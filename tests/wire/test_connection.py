@@ -23,20 +23,20 @@ Speech = Callable[[asyncio.StreamWriter, int], Awaitable[None]]
 @asynccontextmanager
 async def server(speech: Speech) -> AsyncGenerator[tuple[str, list[bytes]]]:
     """Give the address of a server that says what it is told to, and the requests that came, "" for a connection."""
-    came: list[bytes] = []
+    arrival: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        came.append(b"")
+        arrival.append(b"")
         number = 0
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
             number += 1
-            came.append(head + await reader.readexactly(int(length or 0)))
+            arrival.append(head + await reader.readexactly(int(length or 0)))
             await speech(writer, number)
 
     async with raw_server(talk) as port:
-        yield f"http://127.0.0.1:{port}/chat", came
+        yield f"http://127.0.0.1:{port}/chat", arrival
 
 
 def saying(*parts: bytes, ends: bool = False) -> Speech:
@@ -53,7 +53,7 @@ def saying(*parts: bytes, ends: bool = False) -> Speech:
     return speech
 
 
-def packed(body: bytes, encoding: str) -> bytes:
+def pack(body: bytes, encoding: str) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\nContent-Length: %d\r\n\r\n%b" % (
         encoding.encode(),
         len(body),
@@ -91,10 +91,10 @@ WHOLE = {
     "in chunks with long heads": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     + b"".join(b"1;%b\r\n%c\r\n" % (b"x" * 500, letter) for letter in b"hello")
     + b"0\r\n\r\n",
-    "packed as gzip": packed(gzip.compress(b"hello"), "gzip"),
-    "packed as deflate": packed(zlib.compress(b"hello"), "deflate"),
-    "packed as deflate without its head": packed(bare_deflate(b"hello"), "deflate"),
-    "not packed, and saying so": packed(b"hello", "identity"),
+    "packed as gzip": pack(gzip.compress(b"hello"), "gzip"),
+    "packed as deflate": pack(zlib.compress(b"hello"), "deflate"),
+    "packed as deflate without its head": pack(bare_deflate(b"hello"), "deflate"),
+    "not packed, and saying so": pack(b"hello", "identity"),
 }
 
 
@@ -102,17 +102,17 @@ WHOLE = {
 async def test_an_answer_is_read_whole_however_it_is_sent(name: str) -> None:
     sent = WHOLE[name]
     for parts in ([sent], [sent[i : i + 1] for i in range(len(sent))]):
-        async with server(saying(*parts)) as (url, came):
+        async with server(saying(*parts)) as (url, arrival):
             answers = await ask(url, times=2)
         assert [answer.text for answer in answers] == ["hello", "hello"]
-        assert came.count(b"") == 1, "the connection is kept"
+        assert arrival.count(b"") == 1, "the connection is kept"
 
 
 async def test_an_answer_without_a_length_ends_with_the_connection() -> None:
-    async with server(saying(b"HTTP/1.1 200 OK\r\n\r\nhel", b"lo", ends=True)) as (url, came):
+    async with server(saying(b"HTTP/1.1 200 OK\r\n\r\nhel", b"lo", ends=True)) as (url, arrival):
         answers = await ask(url, times=2)
     assert [answer.text for answer in answers] == ["hello", "hello"]
-    assert came.count(b"") == 2
+    assert arrival.count(b"") == 2
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ async def test_an_answer_without_a_length_ends_with_the_connection() -> None:
     ],
 )
 async def test_a_connection_that_cannot_be_trusted_to_go_on_is_not_used_again(sent: bytes) -> None:
-    async with server(saying(sent)) as (url, came):
+    async with server(saying(sent)) as (url, arrival):
         answers = await ask(url, times=2)
     assert [answer.text for answer in answers] == ["hello", "hello"]
-    assert came.count(b"") == 2
+    assert arrival.count(b"") == 2
 
 
 async def test_bytes_that_come_unasked_end_a_kept_connection() -> None:
@@ -138,13 +138,13 @@ async def test_bytes_that_come_unasked_end_a_kept_connection() -> None:
         asyncio.get_running_loop().call_later(0.01, writer.write, hello.replace(b"hello", b"evil!"))
 
     client = Client(Limits(timeout=5))
-    async with server(speech) as (url, came):
+    async with server(speech) as (url, arrival):
         first = await client.request("POST", url, b"{}")
         await asyncio.sleep(0.05)
         second = await client.request("POST", url, b"{}")
         await client.close()
     assert (first.text, second.text) == ("hello", "hello")
-    assert came.count(b"") == 2
+    assert arrival.count(b"") == 2
 
 
 BROKEN = {
@@ -160,17 +160,17 @@ BROKEN = {
         "connection broke",
     ),
     "ends before its end when packed": (
-        saying(packed(gzip.compress(b"hello" * 9)[:-12], "gzip")),
+        saying(pack(gzip.compress(b"hello" * 9)[:-12], "gzip")),
         "connection",
         "the compressed response is incomplete",
     ),
-    "is packed and damaged": (saying(packed(b"\x1f\x8bhello", "gzip")), "connection", "is damaged"),
+    "is packed and damaged": (saying(pack(b"\x1f\x8bhello", "gzip")), "connection", "is damaged"),
     "goes on after its end when packed": (
-        saying(packed(gzip.compress(b"hello") + gzip.compress(b"hello"), "gzip")),
+        saying(pack(gzip.compress(b"hello") + gzip.compress(b"hello"), "gzip")),
         "connection",
         "has data after its end",
     ),
-    "is packed in an unknown way": (saying(packed(b"hello", "br")), "format", "its encoding 'br' is not supported"),
+    "is packed in an unknown way": (saying(pack(b"hello", "br")), "format", "its encoding 'br' is not supported"),
     "is another protocol": (saying(b"220 mail.example ESMTP ready\r\n\r\n"), "format", "is not HTTP"),
     "has two lengths": (
         saying(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
@@ -212,15 +212,15 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 async def test_an_answer_that_is_not_whole_or_none_is_a_named_failure(name: str) -> None:
-    speech, kind, said = BROKEN[name]
+    speech, kind, expected = BROKEN[name]
     fault = await failure(speech)
     assert (fault.kind, fault.retryable) == (kind, False)
-    assert said in str(fault)
+    assert expected in str(fault)
 
 
 LARGE = {
     "with its length": (b"HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n", b"blah " * 4_000),
-    "packed": (packed(gzip.compress(b"blah " * 2_000_000), "gzip"),),
+    "packed": (pack(gzip.compress(b"blah " * 2_000_000), "gzip"),),
     "without end": (b"HTTP/1.1 200 OK\r\n\r\n", *[b"blah " * 1_000] * 5),
 }
 
@@ -229,7 +229,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @given(
-    st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", CHUNKED, packed(b"", "deflate"), packed(b"", "gzip")]),
+    st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", CHUNKED, pack(b"", "deflate"), pack(b"", "gzip")]),
     st.binary(max_size=200),
 )
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", b"")
@@ -283,20 +283,20 @@ async def test_a_broken_connection_is_tried_once_more_where_the_method_allows_it
         else:
             writer.close()
 
-    async with server(speech) as (url, came):
+    async with server(speech) as (url, arrival):
         answers = await ask(url, times=2, method="PUT")
         assert [answer.text for answer in answers] == ["hello", "hello"]
-        assert (came.count(b""), len(came)) == (2, 5)
+        assert (arrival.count(b""), len(arrival)) == (2, 5)
         with pytest.raises(Fault, match="connection broke"):
             await ask(url, times=2, method="POST")
 
 
 async def test_a_cookie_is_given_to_the_caller_and_not_sent_back() -> None:
     sent = b"HTTP/1.1 200 OK\r\nSet-Cookie: id=1; Path=/\r\nSet-Cookie: b=\xe9\r\nContent-Length: 5\r\n\r\nhello"
-    async with server(saying(sent)) as (url, came):
+    async with server(saying(sent)) as (url, arrival):
         answers = await ask(url.replace("127.0.0.1", "localhost"), times=2)
     assert [answer.cookies for answer in answers] == [{"id": "1", "b": "\ufffd"}] * 2
-    assert b"cookie:" not in b"".join(came).lower()
+    assert b"cookie:" not in b"".join(arrival).lower()
 
 
 async def test_a_long_header_is_read() -> None:
@@ -323,11 +323,11 @@ async def test_a_request_is_given_up_while_it_waits_for_a_connection() -> None:
         await asyncio.sleep(1)
 
     client = Client(Limits(concurrency=1, timeout=0.05))
-    async with server(silence) as (url, came):
-        asked = await asyncio.gather(*(client.request("POST", url) for _ in range(3)), return_exceptions=True)
+    async with server(silence) as (url, arrival):
+        results = await asyncio.gather(*(client.request("POST", url) for _ in range(3)), return_exceptions=True)
         await client.close()
-    assert [one.kind for one in asked if isinstance(one, Fault)] == ["timeout"] * 3
-    assert len([request for request in came if request]) < 3, "one that waited sent nothing"
+    assert [result.kind for result in results if isinstance(result, Fault)] == ["timeout"] * 3
+    assert len([request for request in arrival if request]) < 3, "one that waited sent nothing"
 
 
 async def test_a_cancelled_request_takes_its_connection_with_it() -> None:
@@ -340,11 +340,11 @@ async def test_a_cancelled_request_takes_its_connection_with_it() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
 
     client = Client(Limits(concurrency=1, timeout=5))
-    async with server(late) as (url, came):
+    async with server(late) as (url, arrival):
         first = asyncio.create_task(client.request("POST", url, b"first"))
         await came_first.wait()
         first.cancel()
         assert (await client.request("POST", url, b"second")).text == "hello"
         assert first.cancelled()
         await client.close()
-    assert came.count(b"") == 2
+    assert arrival.count(b"") == 2

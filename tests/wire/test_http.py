@@ -108,8 +108,8 @@ async def test_a_reset_connection_is_the_targets_failure(server: LoopbackServer,
 
 
 async def test_a_refused_connection_is_always_worth_another_try(client: Client) -> None:
-    async with LoopbackServer() as gone:
-        url = gone.url
+    async with LoopbackServer() as loopback_server:
+        url = loopback_server.url
     fault = await failure(client, url)
     assert (fault.kind, fault.retryable) == ("connection", True)
     assert "cannot connect" in str(fault)
@@ -276,5 +276,5 @@ def test_threads_share_a_client_each_with_connections_of_its_own() -> None:
             await client.close()
 
     with LoopbackServer(lambda body: "hello") as server, ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(asyncio.run, ask()) for _ in range(80)]
-        assert [thread.result(timeout=60) for thread in asked] == ["hello"] * 80
+        requests = [pool.submit(asyncio.run, ask()) for _ in range(80)]
+        assert [thread.result(timeout=60) for thread in requests] == ["hello"] * 80

@@ -18,12 +18,12 @@ from opentelemetry.trace import StatusCode
 
 from vivavoce.conversations.format import Loss, Place, Record
 from vivavoce.features.formats.otel import members
-from vivavoce.wire.otlp import DEEPEST, BrokenProtobuf, decode
+from vivavoce.wire.otlp import MAX_DEPTH, BrokenProtobuf, decode
 
 HERE = Place(Path("request"), 1)
 
 
-def recorded() -> bytes:
+def record_traces() -> bytes:
     """Return spans with every kind of value, as OpenTelemetry's SDK sends them."""
     memory = InMemorySpanExporter()
     provider = TracerProvider()
@@ -37,7 +37,7 @@ def recorded() -> bytes:
 
 
 def test_spans_are_the_same_as_in_json() -> None:
-    data = recorded()
+    data = record_traces()
     as_json = MessageToDict(ExportTraceServiceRequest.FromString(data))
     ours, theirs = (list(members([Record(HERE, value)], Loss())) for value in (decode(data, "traces"), as_json))
     assert len(ours) == 2
@@ -70,7 +70,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 
 @given(st.data())
 def test_a_request_that_is_damaged_is_read_or_refused(data: st.DataObject) -> None:
-    whole = bytearray(recorded())
+    whole = bytearray(record_traces())
     at = data.draw(st.integers(0, len(whole) - 1))
     whole[at] = data.draw(st.integers(0, 255))
     try:
@@ -87,7 +87,7 @@ def part(field: int, content: bytes) -> bytes:
 
 def test_values_that_are_nested_too_deeply_are_refused() -> None:
     value = part(1, b"x")
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         value = part(5, part(1, value))
     log = part(1, part(2, part(2, part(5, value))))
     with pytest.raises(BrokenProtobuf, match="nested more than 64 deep"):

@@ -9,20 +9,20 @@ import pytest
 
 from asking import asked
 from vivavoce.targets import FrameworkTarget, FunctionTarget
-from vivavoce.wire.own_traffic import PREFIX, is_own, marked, marked_environment, marked_spans, of_run
+from vivavoce.wire.own_traffic import PREFIX, add_marks, is_own, marked_environment, marked_spans, of_run
 
 
 def test_requests_are_marked_in_a_run_only_and_headers_of_the_user_stay() -> None:
-    assert marked({"a": "b"}) == {"a": "b"}
+    assert add_marks({"a": "b"}) == {"a": "b"}
     with of_run("nightly-1"):
-        first, second = marked({"a": "b"}), marked()
-        own = marked({"Traceparent": "mine", "Baggage": "user=1"})
+        first, second = add_marks({"a": "b"}), add_marks()
+        own = add_marks({"Traceparent": "mine", "Baggage": "user=1"})
     assert own == {"Traceparent": "mine", "Baggage": "user=1"}
     assert first["a"] == "b"
     assert first["baggage"] == "vivavoce.run=nightly-1"
     assert re.fullmatch(r"00-76697661[0-9a-f]{24}-[0-9a-f]{16}-01", first["traceparent"])
     assert first["traceparent"] != second["traceparent"]
-    assert marked() == {}
+    assert add_marks() == {}
 
 
 def test_spans_of_a_run_are_told_by_their_trace_their_attributes_or_their_resource() -> None:
@@ -72,7 +72,7 @@ async def test_spans_of_a_target_in_our_own_process_are_marked_where_opentelemet
     assert [seen[1:] for seen in traced.seen] == [("nightly-1", True)] * 2 + [(None, False)] + [
         *([("nightly-1", True)] * 2 + [(None, False)])
     ]
-    assert [is_own(one) for one in ids] == [True, True, False] * 2
+    assert [is_own(identifier) for identifier in ids] == [True, True, False] * 2
     assert len(set(ids)) == 6
     assert not trace.get_current_span().get_span_context().is_valid
 

@@ -11,7 +11,7 @@ from raw_server import raw_server
 from vivavoce.wire.http import NO_HEADERS, Client, Limits
 
 
-async def sent(
+async def send(
     method: str, path: str = "/", headers: Mapping[str, str] = NO_HEADERS, data: bytes | None = None, user: str = ""
 ) -> tuple[str, dict[str, str], bytes]:
     """Send a request; return its first line, its headers, and its body as a server receives them."""
@@ -36,7 +36,7 @@ async def sent(
 
 
 async def test_a_request_says_little_of_itself() -> None:
-    line, headers, body = await sent("POST", "/a b/../ü?q=1&x=é#part", {"X-Trace": "7"}, b"{}")
+    line, headers, body = await send("POST", "/a b/../ü?q=1&x=é#part", {"X-Trace": "7"}, b"{}")
     assert line == "POST /%C3%BC?q=1&x=%C3%A9 HTTP/1.1"
     assert headers == {
         "Host": "127.0.0.1:PORT",
@@ -52,7 +52,7 @@ async def test_a_request_says_little_of_itself() -> None:
 
 async def test_headers_of_the_caller_replace_ours_whatever_their_case() -> None:
     ours = {"content-type": "text/plain", "HOST": "other", "accept-ENCODING": "identity", "user-agent": "me"}
-    _, headers, _ = await sent("POST", headers=ours, data=b"x")
+    _, headers, _ = await send("POST", headers=ours, data=b"x")
     assert {name.lower(): value for name, value in headers.items()} == {
         "host": "other",
         "content-type": "text/plain",
@@ -65,21 +65,21 @@ async def test_headers_of_the_caller_replace_ours_whatever_their_case() -> None:
 
 @pytest.mark.parametrize("size", [4, 3_000_000])
 async def test_where_a_body_ends_is_not_for_the_caller_to_say(size: int) -> None:
-    said = {"Content-Length": "1", "Transfer-Encoding": "chunked"}
-    _, headers, body = await sent("POST", headers=said, data=b"x" * size)
+    fields = {"Content-Length": "1", "Transfer-Encoding": "chunked"}
+    _, headers, body = await send("POST", headers=fields, data=b"x" * size)
     assert (headers["Content-Length"], len(body)) == (str(size), size)
     assert "Transfer-Encoding" not in headers
 
 
 async def test_a_request_without_a_body() -> None:
-    _, headers, _ = await sent("GET")
+    _, headers, _ = await send("GET")
     assert "Content-Length" not in headers
-    _, headers, _ = await sent("POST")
+    _, headers, _ = await send("POST")
     assert headers["Content-Length"] == "0"
 
 
 async def test_the_user_of_an_address_is_sent_as_a_header() -> None:
-    _, headers, _ = await sent("GET", user="me:p%40ss@")
+    _, headers, _ = await send("GET", user="me:p%40ss@")
     assert headers["Authorization"] == "Basic bWU6cEBzcw=="
 
 
@@ -98,4 +98,4 @@ async def test_the_user_of_an_address_is_sent_as_a_header() -> None:
 )
 async def test_nothing_may_end_a_line_early(method: str, headers: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"name of a method|line break"):
-        await sent(method, headers=headers)
+        await send(method, headers=headers)

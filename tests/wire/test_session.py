@@ -29,7 +29,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
 
 
-def certified() -> ssl.SSLContext:
+def build_context() -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(CERTIFICATE)
     return context
@@ -73,13 +73,13 @@ LOCAL = "lambda host, port, *_, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, '
 
 
 async def test_a_secure_connection_to_a_server_that_the_machine_trusts() -> None:
-    async with raw_server(answer, certified()) as port:
+    async with raw_server(answer, build_context()) as port:
         assert await ask_elsewhere(port, trusts=True) == "['hello', 'hello', 'hello']\n"
 
 
 @pytest.mark.parametrize(("host", "trusts"), [("localhost", False), ("localhost.localdomain", True)])
 async def test_a_server_that_cannot_prove_its_name_is_not_spoken_to(host: str, trusts: bool) -> None:
-    async with raw_server(answer, certified()) as port:
+    async with raw_server(answer, build_context()) as port:
         failure = await ask_elsewhere(port, trusts=trusts, host=host)
     assert "no secure connection: " in failure
     assert "certificate verify failed" in failure
@@ -138,11 +138,11 @@ async def test_a_host_that_is_not_known_is_looked_up_again(monkeypatch: pytest.M
 
 async def test_a_connection_that_nobody_used_for_long_is_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "KEEP_ALIVE_SECONDS", 0.01)
-    came = 0
+    count = 0
 
     async def counting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal came
-        came += 1
+        nonlocal count
+        count += 1
         await answer(reader, writer)
 
     client = Client(Limits(timeout=5))
@@ -151,7 +151,7 @@ async def test_a_connection_that_nobody_used_for_long_is_not_taken_again(monkeyp
         await asyncio.sleep(0.02)
         await client.request("GET", address(port))
         await client.close()
-    assert came == 2
+    assert count == 2
 
 
 async def test_requests_of_a_client_that_is_closed_fail_and_are_not_cancelled() -> None:

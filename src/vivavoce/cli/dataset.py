@@ -126,7 +126,7 @@ UNRELATED = "The two have no common rows: are these different datasets?"
 
 def difference_lines(found: Difference) -> Iterator[str]:
     """Yield the difference row by row, field by field."""
-    yield f"{_head(found.a)} → {_head(found.b)}: {found.in_words()}"
+    yield f"{_head(found.a)} → {_head(found.b)}: {found.describe()}"
     if found.unrelated:
         yield UNRELATED
     for sign, keys, content in (("+", found.added, found.b), ("-", found.removed, found.a)):

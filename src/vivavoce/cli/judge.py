@@ -245,7 +245,7 @@ def print_export(export: Export) -> None:
         notes().print(one_line(line, 300))
     files = ", ".join(str(file) for file in export.files) or "no file"
     out().print(
-        f"{count(export.questions, 'request')} in {files}; {count(export.answered, 'verdict')} needed no request"
+        f"{count(export.questions, 'request')} in {files}; {count(export.answered_count, 'verdict')} needed no request"
     )
     if export.questions:
         out().print("send them to the Batch API, then import the answers with --import-responses FILE")

@@ -48,7 +48,7 @@ from vivavoce.plugins import lazy
 from vivavoce.run.options import RunOptions
 from vivavoce.store.runs.naming import is_latest
 from vivavoce.store.store import Store
-from vivavoce.suites.check import checked
+from vivavoce.suites.check import run_checks
 from vivavoce.suites.load import Suite, TargetChanges
 
 
@@ -145,7 +145,7 @@ def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table
     if table:
         raise UsageError("--table and --dry-run cannot be combined: a dry run has no scores")
     for suite in suites:
-        lazy("vivavoce.cli.validate:print_forecast")(checked(suite, options, keys_needed=True), store)
+        lazy("vivavoce.cli.validate:print_forecast")(run_checks(suite, options, keys_needed=True), store)
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:

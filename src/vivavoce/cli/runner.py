@@ -72,7 +72,7 @@ class Against:
         Raises:
             UsageError: with the targets of both; one target on each side is compared whatever the names.
         """
-        names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.named]
+        names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.names_and_models]
         known = list(self.baseline.side.targets)
         if names and not set(names) & set(known) and (len(names), len(known)) != (1, 1):
             raise UsageError(
@@ -87,7 +87,7 @@ class Against:
             return result.exit_code
         compare = lazy("vivavoce.report.comparison.pairing:compare")
         compared = cast("Comparison", compare(store, self.baseline.side, result.grading, reasons=False))
-        found: Comparison = lazy("vivavoce.report.comparison.regressions:ruled")(compared, self.tolerance)
+        found: Comparison = lazy("vivavoce.report.comparison.regressions:add_ruling")(compared, self.tolerance)
         assert found.ruling is not None
         out().print(*lazy("vivavoce.report.comparison.regressions:ruling_lines")(found.ruling), sep="\n")
         if "compare" in lazy("vivavoce.cli.main:commands")():

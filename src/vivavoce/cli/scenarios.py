@@ -17,7 +17,7 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.distil import Distilled, stream_distilled
 from vivavoce.penelope.scenarios import Scenario, stream_scenarios
-from vivavoce.penelope.target_data import MOST
+from vivavoce.penelope.target_data import MAX_CHARS
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.report.text import count, one_line, printable_json
 from vivavoce.safe_text import quoted
@@ -131,8 +131,8 @@ def _records(path: Path) -> list[dict[str, Any]]:
     Raises:
         UsageError: the file is too large, or cannot be read.
     """
-    if (size := path.stat().st_size) > MOST:
-        raise UsageError(f"{path} has {size:,} bytes, at most {MOST:,} allowed; remove records")
+    if (size := path.stat().st_size) > MAX_CHARS:
+        raise UsageError(f"{path} has {size:,} bytes, at most {MAX_CHARS:,} allowed; remove records")
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_records(path, kind="data file")
     return [row for _, row in read_rows(path)]

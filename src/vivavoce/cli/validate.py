@@ -17,7 +17,7 @@ from vivavoce.records.trajectory import BY_RECORD
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.store.database.address import is_postgresql, path_of
-from vivavoce.suites.check import Checked, Forecast, checked, missing_keys
+from vivavoce.suites.check import Checked, Forecast, missing_keys, run_checks
 from vivavoce.suites.command_line import read_targets
 from vivavoce.suites.load import Suite, load_for_check
 
@@ -37,7 +37,7 @@ def command(
     for path in suites:
         try:
             suite = load_for_check(existing(path), replaced)
-            found = checked(suite)
+            found = run_checks(suite)
         except UsageError as error:
             problems += error.problems
             continue
@@ -58,7 +58,7 @@ def _visibility_lines(suite: Suite) -> Iterator[str]:
     if suite.spec.driver != "penelope":
         return
     for spec in suite.spec.all_targets.values():
-        for name, _ in spec.named:
+        for name, _ in spec.names_and_models:
             default = spec.default_calls or BY_RECORD
             yield f"{safe(name)}: calls: {spec.calls or f'{default} (default)'}"
 

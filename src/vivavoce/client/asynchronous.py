@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
-from vivavoce.client.connection import checked, part, refusal_of
+from vivavoce.client.connection import parse_answer, part, refusal_of
 from vivavoce.client.together import Labelled, Place, Together
 from vivavoce.errors import Fault
 from vivavoce.features.clusters.records import Clusters
@@ -138,9 +138,9 @@ class AsyncClient(Together):
             NotFound: there is no such run.
             UsageError: a text is too long, or the token may not do this.
         """
-        given = {"title": title, "notes": notes, "tags": None if tags is None else list(tags)}
-        body = {name: value for name, value in given.items() if value is not None}
-        return checked(Run, (await self._send("PATCH", f"/runs/{part(run)}", body)).body)
+        changes = {"title": title, "notes": notes, "tags": None if tags is None else list(tags)}
+        body = {name: value for name, value in changes.items() if value is not None}
+        return parse_answer(Run, (await self._send("PATCH", f"/runs/{part(run)}", body)).body)
 
     async def trends(
         self,
@@ -214,7 +214,7 @@ class AsyncClient(Together):
         """
         params = urlencode({"format": format} | ({"grading": grading} if grading else {}), errors="replace")
         url = f"{self._url}/runs/{part(run)}/export?{params}"
-        async with self._streamed(url, self._headers, self._connections.limits.timeout) as response:
+        async with self._stream(url, self._headers, self._connections.limits.timeout) as response:
             async for chunk in response.content.iter_any():
                 yield chunk
 
@@ -288,7 +288,7 @@ class AsyncClient(Together):
             UsageError: there is no such run, grader or grading, or no judge that a request may use.
         """
         body = {"judge": judge, "grader": grader, "grading": grading}
-        return checked(Clusters, (await self._send("POST", f"/runs/{part(run)}/clusters/names", body)).body)
+        return parse_answer(Clusters, (await self._send("POST", f"/runs/{part(run)}/clusters/names", body)).body)
 
     async def watches(self) -> list[WatchEntry]:
         """Return what watches production, the one that was heard of last first."""
@@ -341,7 +341,7 @@ class AsyncClient(Together):
             UsageError: there is no such conversation, or there are several targets and none is named.
         """
         body = {"verdict": verdict, "note": note, "queue": where.pop("queue", None)}
-        return checked(Label, (await self._send("PUT", _labels_at(run, sample, **where), body)).body)
+        return parse_answer(Label, (await self._send("PUT", _labels_at(run, sample, **where), body)).body)
 
     @shows_options
     async def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
@@ -350,7 +350,7 @@ class AsyncClient(Together):
         Raises:
             UsageError: there is no such label.
         """
-        return checked(Label, (await self._send("DELETE", _labels_at(run, sample, **where))).body)
+        return parse_answer(Label, (await self._send("DELETE", _labels_at(run, sample, **where))).body)
 
     async def labels_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Label]:
         """Return the labels of a conversation and of its turns, the oldest first.
@@ -396,7 +396,7 @@ class AsyncClient(Together):
         body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in metric_input.messages]
         body |= {"metrics": list(as_several(metrics)), "judge": judge}
         answer = await self._send("POST", "/evaluations", body)
-        return EvaluationReport(checked(Evaluated, (answer).body).results)
+        return EvaluationReport(parse_answer(Evaluated, (answer).body).results)
 
     async def evaluate_stored(
         self,
@@ -418,7 +418,7 @@ class AsyncClient(Together):
         """
         place = f"/test-results/{part(run)}/{part(sample)}/evaluations"
         body = {"metrics": list(as_several(metrics)), "trial": trial, "judge": judge, "store": store}
-        return EvaluationReport(checked(Evaluated, (await self._send("POST", place, body)).body).results)
+        return EvaluationReport(parse_answer(Evaluated, (await self._send("POST", place, body)).body).results)
 
     async def capture(
         self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None
@@ -430,7 +430,7 @@ class AsyncClient(Together):
             UsageError: the file cannot be used, or the server may not write datasets.
         """
         place = f"/runs/{part(run)}/samples/{part(sample)}/{trial}/row"
-        return checked(CapturedRow, (await self._send("POST", place, {"target": target, "to": to})).body)
+        return parse_answer(CapturedRow, (await self._send("POST", place, {"target": target, "to": to})).body)
 
     def jobs(self) -> AsyncGenerator[JobRecord]:
         """Yield the jobs of the server, the newest first, a page at a time."""
@@ -462,7 +462,7 @@ class AsyncClient(Together):
         """
         headers = {} if key is None else {"idempotency-key": key}
         return AsyncJob(
-            self, checked(JobRecord, (await self._send("POST", "/jobs", {"kind": kind, **fields}, headers)).body)
+            self, parse_answer(JobRecord, (await self._send("POST", "/jobs", {"kind": kind, **fields}, headers)).body)
         )
 
     async def job(self, job_id: str) -> AsyncJob:
@@ -475,17 +475,17 @@ class AsyncClient(Together):
 
     async def cancel(self, job_id: str) -> JobRecord:
         """Have a job finish what is in flight and end; a second time, drop that too."""
-        return checked(JobRecord, (await self._send("DELETE", f"/jobs/{part(job_id)}")).body)
+        return parse_answer(JobRecord, (await self._send("DELETE", f"/jobs/{part(job_id)}")).body)
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
         """Yield what happened in a job since an event, and what happens, until it is over."""
         headers = self._headers | {"last-event-id": str(after), "accept": "text/event-stream"}
-        async with self._streamed(f"{self._url}/jobs/{part(job_id)}/events", headers, 60) as response:
+        async with self._stream(f"{self._url}/jobs/{part(job_id)}/events", headers, 60) as response:
             async for event in _events(response):
                 yield event
 
     @asynccontextmanager
-    async def _streamed(
+    async def _stream(
         self, url: str, headers: Mapping[str, str], read_seconds: float
     ) -> AsyncGenerator[ClientResponse]:
         """Give an answer that is read while it arrives; `read_seconds` is the longest pause in it."""
@@ -540,7 +540,7 @@ async def _events(response: ClientResponse) -> AsyncIterator[JobEvent]:
     """Read server-sent events, of which every one here has its data in one line."""
     async for line in response.content:
         if line.startswith(b"data:"):
-            yield checked(JobEvent, line[5:])
+            yield parse_answer(JobEvent, line[5:])
 
 
 def _labels_at(run: str, sample: str, **where: Unpack[Place]) -> str:

@@ -35,7 +35,7 @@ def refusal_of(status: int | None, body: str | None) -> UsageError | None:
 LOCAL = "http://127.0.0.1:8484"
 """The default address of `viva serve`."""
 
-LARGEST = 200_000_000
+MAX_BYTES = 200_000_000
 """Bytes of an answer at most."""
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Connection:
     def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
         self._url = checked_url(url, "the address of the server").rstrip("/") + "/api/v1"
         self._headers = {"accept": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
-        self._connections = Connections(Limits(timeout=timeout, size=LARGEST), [token or ""], Fault)
+        self._connections = Connections(Limits(timeout=timeout, size=MAX_BYTES), [token or ""], Fault)
 
     async def __aenter__(self) -> Self:
         return self
@@ -75,9 +75,9 @@ class Connection:
                 return
 
     async def _get(self, path: str, params: Mapping[str, str | Sequence[str] | None], kind: type[M]) -> M:
-        named = {name: value for name, value in params.items() if value is not None}
-        query = urlencode(named, doseq=True, errors="replace")
-        return checked(kind, (await self._send("GET", f"{path}?{query}")).body)
+        values = {name: value for name, value in params.items() if value is not None}
+        query = urlencode(values, doseq=True, errors="replace")
+        return parse_answer(kind, (await self._send("GET", f"{path}?{query}")).body)
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
@@ -92,7 +92,7 @@ class Connection:
             raise refusal_of(error.status, error.evidence) or error from error.__cause__
 
 
-def checked(kind: type[M], body: bytes) -> M:
+def parse_answer(kind: type[M], body: bytes) -> M:
     """Return an answer as what it should be.
 
     Raises:

@@ -160,8 +160,8 @@ class Client(TogetherSync):
         grading: str | None = None,
     ) -> JudgeExchange:
         """Return what the judge of a grader was asked and what it answered, of one turn or of all."""
-        found = self._client.judge_exchange(run, sample, grader, trial, turn=turn, target=target, grading=grading)
-        return self._loop.run(found)
+        exchange = self._client.judge_exchange(run, sample, grader, trial, turn=turn, target=target, grading=grading)
+        return self._loop.run(exchange)
 
     def scores(
         self, run: str = "latest", *, grader: str | None = None, state: State | None = None, grading: str | None = None

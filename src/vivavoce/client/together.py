@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
-from vivavoce.client.connection import Connection, checked, part
+from vivavoce.client.connection import Connection, parse_answer, part
 from vivavoce.features.calibration.calibration import CalibrationReport
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
@@ -98,7 +98,7 @@ class Together(Connection):
             UsageError: there is no such conversation, or there are several targets and none is named.
         """
         path = _comments_at(run, sample, trial, target=target, turn=turn)
-        return checked(Comment, (await self._send("POST", path, {"text": text})).body)
+        return parse_answer(Comment, (await self._send("POST", path, {"text": text})).body)
 
     async def resolve_comment(self, run: str, comment: int, *, resolved: bool = True) -> Comment:
         """Mark a comment as resolved, or as open again, and return it.
@@ -107,7 +107,7 @@ class Together(Connection):
             NotFound: the run has no such comment.
         """
         path = f"/runs/{part(run)}/comments/{comment}"
-        return checked(Comment, (await self._send("PUT", path, {"resolved": resolved})).body)
+        return parse_answer(Comment, (await self._send("PUT", path, {"resolved": resolved})).body)
 
     async def remove_comment(self, run: str, comment: int) -> Comment:
         """Remove one's own comment, and return it; those of others need the role admin.
@@ -116,7 +116,7 @@ class Together(Connection):
             NotFound: the run has no such comment.
             UsageError: it is somebody else's.
         """
-        return checked(Comment, (await self._send("DELETE", f"/runs/{part(run)}/comments/{comment}")).body)
+        return parse_answer(Comment, (await self._send("DELETE", f"/runs/{part(run)}/comments/{comment}")).body)
 
     async def differing_labels(self, run: str = "latest", *, grader: str | None = None) -> list[DifferingLabels]:
         """Return the places where people say both pass and fail, with their labels, and what was decided.
@@ -124,7 +124,7 @@ class Together(Connection):
         Raises:
             UsageError: there is no such run.
         """
-        path = f"/runs/{part(run)}/labels/differing?{_named(grader=grader)}"
+        path = f"/runs/{part(run)}/labels/differing?{_encode_query(grader=grader)}"
         return _DIFFERING.validate_json((await self._send("GET", path)).body)
 
     @shows_options
@@ -142,7 +142,7 @@ class Together(Connection):
             UsageError: there is no such conversation, or no two people say pass and fail there.
         """
         body = {"verdict": verdict, "note": note}
-        return checked(Decision, (await self._send("PUT", _decision_at(run, sample, **where), body)).body)
+        return parse_answer(Decision, (await self._send("PUT", _decision_at(run, sample, **where), body)).body)
 
     @shows_options
     async def undecide(self, run: str, sample: str, **where: Unpack[Place]) -> Decision:
@@ -151,7 +151,7 @@ class Together(Connection):
         Raises:
             UsageError: nothing is decided there.
         """
-        return checked(Decision, (await self._send("DELETE", _decision_at(run, sample, **where))).body)
+        return parse_answer(Decision, (await self._send("DELETE", _decision_at(run, sample, **where))).body)
 
     @shows_options
     async def assign(self, run: str, people: Sequence[str], **options: Unpack[QueueOptions]) -> AssignedQueue:
@@ -161,11 +161,13 @@ class Together(Connection):
             UsageError: there is no such run or grader, or it cannot be dealt so.
         """
         body = {"run": run, "people": list(people), **options}
-        return checked(AssignedQueue, (await self._send("POST", "/label-queues", body)).body)
+        return parse_answer(AssignedQueue, (await self._send("POST", "/label-queues", body)).body)
 
     async def queues(self, *, run: str | None = None, person: str | None = None) -> list[AssignedQueue]:
         """Return the newest hundred queues that are assigned to people, with the progress of each, newest first."""
-        return _QUEUES.validate_json((await self._send("GET", f"/label-queues?{_named(run=run, person=person)}")).body)
+        return _QUEUES.validate_json(
+            (await self._send("GET", f"/label-queues?{_encode_query(run=run, person=person)}")).body
+        )
 
     async def queue(self, queue: str) -> AssignedQueue:
         """Return a queue with the progress of each person.
@@ -181,7 +183,7 @@ class Together(Connection):
         Raises:
             NotFound: there is no such queue.
         """
-        path = f"/label-queues/{part(queue)}/items?{_named(person=person)}"
+        path = f"/label-queues/{part(queue)}/items?{_encode_query(person=person)}"
         return _KEYS.validate_json((await self._send("GET", path)).body)
 
     async def delete_queue(self, queue: str) -> AssignedQueue:
@@ -190,7 +192,7 @@ class Together(Connection):
         Raises:
             NotFound: there is no such queue.
         """
-        return checked(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
+        return parse_answer(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
 
     async def groups(
         self,
@@ -209,8 +211,8 @@ class Together(Connection):
         Raises:
             UsageError: there is no such run, grader or field, or the filter cannot be read.
         """
-        asked = _named(by=by, grader=grader, pairs=pairs, filter=filter)
-        return checked(Grouped, (await self._send("GET", f"/runs/{part(run)}/groups?{asked}")).body)
+        query = _encode_query(by=by, grader=grader, pairs=pairs, filter=filter)
+        return parse_answer(Grouped, (await self._send("GET", f"/runs/{part(run)}/groups?{query}")).body)
 
     async def fork(self, run: str = "latest") -> Forked:
         """Return what a fork shows: how often its continuations succeeded by turn, and where the odds fell.
@@ -218,7 +220,7 @@ class Together(Connection):
         Raises:
             UsageError: there is no such run, or it is not a fork.
         """
-        return checked(Forked, (await self._send("GET", f"/runs/{part(run)}/fork")).body)
+        return parse_answer(Forked, (await self._send("GET", f"/runs/{part(run)}/fork")).body)
 
     async def forks(self, run: str = "latest", *, sample: str | None = None) -> list[ListedFork]:
         """Return the forks of the conversations of a run, or of those of one sample, the oldest first.
@@ -226,7 +228,9 @@ class Together(Connection):
         Raises:
             NotFound: there is no such run.
         """
-        return _FORKS.validate_json((await self._send("GET", f"/runs/{part(run)}/forks?{_named(sample=sample)}")).body)
+        return _FORKS.validate_json(
+            (await self._send("GET", f"/runs/{part(run)}/forks?{_encode_query(sample=sample)}")).body
+        )
 
     async def calibration(
         self, run: str, grader: str, *, width: float = 0.1, kept: str | None = None
@@ -239,8 +243,8 @@ class Together(Connection):
         Raises:
             UsageError: there is no such run or grader.
         """
-        path = f"/runs/{part(run)}/calibration?{_named(grader=grader, width=str(width), kept=kept)}"
-        return checked(CalibrationReport, (await self._send("GET", path)).body)
+        path = f"/runs/{part(run)}/calibration?{_encode_query(grader=grader, width=str(width), kept=kept)}"
+        return parse_answer(CalibrationReport, (await self._send("GET", path)).body)
 
     async def calibrations(self, run: str, *, grader: str | None = None) -> list[Calibration]:
         """Return the calibrations that were kept of the labels of a run, newest first.
@@ -248,7 +252,7 @@ class Together(Connection):
         Raises:
             UsageError: there is no such run.
         """
-        path = f"/runs/{part(run)}/calibrations?{_named(grader=grader)}"
+        path = f"/runs/{part(run)}/calibrations?{_encode_query(grader=grader)}"
         return _CALIBRATIONS.validate_json((await self._send("GET", path)).body)
 
     async def calibrate(self, run: str, grader: str) -> CalibrationReport:
@@ -258,7 +262,7 @@ class Together(Connection):
             UsageError: there is no such run or grader, or no label is of a conversation that was drawn at random.
         """
         body = {"grader": grader}
-        return checked(CalibrationReport, (await self._send("POST", f"/runs/{part(run)}/calibrations", body)).body)
+        return parse_answer(CalibrationReport, (await self._send("POST", f"/runs/{part(run)}/calibrations", body)).body)
 
     async def views(self) -> list[View]:
         """Return one's own views and those that others share."""
@@ -271,7 +275,7 @@ class Together(Connection):
             UsageError: the name or the address is not one that can be kept.
         """
         body = {"name": name, "path": path, "shared": shared}
-        return checked(View, (await self._send("POST", "/views", body)).body)
+        return parse_answer(View, (await self._send("POST", "/views", body)).body)
 
     async def remove_view(self, view: int) -> View:
         """Remove one's own view, and return it; those of others need the role admin.
@@ -279,7 +283,7 @@ class Together(Connection):
         Raises:
             NotFound: there is no such view.
         """
-        return checked(View, (await self._send("DELETE", f"/views/{view}")).body)
+        return parse_answer(View, (await self._send("DELETE", f"/views/{view}")).body)
 
     async def webhooks(self) -> list[Webhook]:
         """Return the webhooks without their secrets; it needs the role admin."""
@@ -292,7 +296,7 @@ class Together(Connection):
             UsageError: the address may not be called, or the role admin is missing.
         """
         body = {"url": url, "events": list(events)}
-        return checked(NewWebhook, (await self._send("POST", "/webhooks", body)).body)
+        return parse_answer(NewWebhook, (await self._send("POST", "/webhooks", body)).body)
 
     async def deliveries(self, webhook: str) -> list[Delivery]:
         """Return the newest hundred deliveries of a webhook with their attempts, newest first.
@@ -308,17 +312,17 @@ class Together(Connection):
         Raises:
             NotFound: there is no such webhook.
         """
-        return checked(Webhook, (await self._send("DELETE", f"/webhooks/{part(webhook)}")).body)
+        return parse_answer(Webhook, (await self._send("DELETE", f"/webhooks/{part(webhook)}")).body)
 
 
 def _comments_at(run: str, sample: str, trial: int, **query: object) -> str:
-    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/comments?{_named(**query)}"
+    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/comments?{_encode_query(**query)}"
 
 
 def _decision_at(run: str, sample: str, **where: Unpack[Place]) -> str:
     trial = where.pop("trial", 0)
-    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/decision?{_named(**where)}"
+    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/decision?{_encode_query(**where)}"
 
 
-def _named(**query: object) -> str:
+def _encode_query(**query: object) -> str:
     return urlencode({name: value for name, value in query.items() if value is not None}, errors="replace")

@@ -20,7 +20,7 @@ from vivavoce.conversations.format import ROW_FIELDS, Format, Loss, Place, Recor
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.files.rows import format_of
 from vivavoce.messages import AnyMessage, Message, SessionMark, read_messages, said_by_user
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 SESSIONS = "sessions"
 _MESSAGE_KEYS = ("input", "messages")
@@ -171,7 +171,7 @@ def _messages(session: Mapping[str, Any], key: str, number: int) -> list[AnyMess
     mark = SessionMark(number=number, user=name)
     first = next(place for place, message in enumerate(read) if message.role == "user")
     return [
-        changed(message, {"session": mark}) if place < first or message.role == "user" else message
+        copy_with(message, {"session": mark}) if place < first or message.role == "user" else message
         for place, message in enumerate(read)
     ]
 

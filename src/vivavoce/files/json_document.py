@@ -38,7 +38,10 @@ class JsonDocument:
         self._text = ""
         self._at = 0
         self._line, self._column = 1, 1  # of the first character of _text
-        self._counted = (0, 0)  # up to which character of _text its line breaks were counted, and how many there are
+        self._line_breaks = (
+            0,
+            0,
+        )  # up to which character of _text its line breaks were counted, and how many there are
         self._ended = False
         self.beside: dict[str, Any] = {}
 
@@ -58,46 +61,46 @@ class JsonDocument:
         if self._skip() == "[":
             yield from self._list_items()
         elif self._skip() == "{":
-            found = yield from self._object_items(lists, ())
-            if not found:
+            has_list = yield from self._object_items(lists, ())
+            if not has_list:
                 yield 1, self.beside
         else:
             yield self._line, self._value()
         if self._skip():
-            raise self._broken("there is text after the end")
+            raise self._error("there is text after the end")
 
     def _object_items(
         self, lists: tuple[tuple[str, ...], ...], above: tuple[str, ...]
     ) -> Generator[tuple[int, Any], None, bool]:
         """Yield the items of the first list that is there, keep what stands next to it, and return whether it was."""
         self._at += 1
-        found, keys = False, set[str]()
+        has_list, keys = False, set[str]()
         more = self._skip() != "}"
         while more:
             key = self._key(keys)
-            below = () if found else tuple(path[1:] for path in lists if path[0] == key)
+            below = () if has_list else tuple(path[1:] for path in lists if path[0] == key)
             here = self._skip()
             if here == "[" and () in below:
-                found = True
+                has_list = True
                 yield from self._list_items()
             elif here == "{" and any(below):
                 self._keep((*above, key), {})
-                found = yield from self._object_items(tuple(filter(None, below)), (*above, key))
+                has_list = yield from self._object_items(tuple(filter(None, below)), (*above, key))
             else:
                 self._keep((*above, key), self._value())
-            more = self._goes_on("}")
+            more = self._has_more("}")
         self._at += 1
-        return found
+        return has_list
 
     def _key(self, keys: set[str]) -> str:
         key = self._value()
         if not isinstance(key, str):
-            raise self._broken("a key must be a string")
+            raise self._error("a key must be a string")
         if key in keys:
-            raise self._broken(f"the key '{key}' occurs twice in one object")
+            raise self._error(f"the key '{key}' occurs twice in one object")
         keys.add(key)
         if self._skip() != ":":
-            raise self._broken("':' is missing after a key")
+            raise self._error("':' is missing after a key")
         self._at += 1
         return key
 
@@ -113,16 +116,16 @@ class JsonDocument:
         while more:
             line = self._line_of(self._at)
             yield line, self._value()
-            more = self._goes_on("]")
+            more = self._has_more("]")
         self._at += 1
 
-    def _goes_on(self, end: str) -> bool:
+    def _has_more(self, end: str) -> bool:
         """Step over a comma and say that there is more, or stop before the end."""
-        found = self._skip()
-        if found == end:
+        character = self._skip()
+        if character == end:
             return False
-        if found != ",":
-            raise self._broken(f"',' or '{end}' is missing after a {'row' if end == ']' else 'value'}")
+        if character != ",":
+            raise self._error(f"',' or '{end}' is missing after a {'row' if end == ']' else 'value'}")
         self._at += 1
         self._skip()
         return True
@@ -137,17 +140,17 @@ class JsonDocument:
                 if self._text[end : end + 1] in _AFTER_A_VALUE or not self._more(size):
                     break
             except BrokenJson as error:
-                raise self._broken(str(error)) from error
+                raise self._error(str(error)) from error
             except json.JSONDecodeError as error:
                 if not (_may_be_cut_off(error) and self._more(size)):
-                    raise self._broken(f"not valid JSON: {error.msg}", error.pos) from error
+                    raise self._error(f"not valid JSON: {error.msg}", error.pos) from error
             except (ValueError, RecursionError) as error:
-                raise self._broken(str(wrap_decode_error(error))) from error
+                raise self._error(str(wrap_decode_error(error))) from error
             size *= 2
         try:
             check_depth(value)
         except BrokenJson as error:
-            raise self._broken(str(error)) from error
+            raise self._error(str(error)) from error
         self._at = end
         return value
 
@@ -168,7 +171,7 @@ class JsonDocument:
 
     def _drop(self) -> None:
         self._line, self._column = self._place(self._at)
-        self._text, self._at, self._counted = self._text[self._at :], 0, (0, 0)
+        self._text, self._at, self._line_breaks = self._text[self._at :], 0, (0, 0)
 
     def _more(self, size: int) -> bool:
         """Read on; False at the end of the file."""
@@ -189,9 +192,9 @@ class JsonDocument:
 
     def _line_of(self, at: int) -> int:
         """Return the line of a character that lies behind the one that was asked for before."""
-        before, lines = self._counted
-        self._counted = (at, lines + self._text.count("\n", before, at))
-        return self._line + self._counted[1]
+        before, lines = self._line_breaks
+        self._line_breaks = (at, lines + self._text.count("\n", before, at))
+        return self._line + self._line_breaks[1]
 
     def _place(self, at: int) -> tuple[int, int]:
         """Return the line and the column of a character of what is in memory."""
@@ -200,7 +203,7 @@ class JsonDocument:
             return self._line, self._column + at
         return self._line + lines, at - self._text.rfind("\n", 0, at)
 
-    def _broken(self, message: str, at: int | None = None) -> BrokenDocument:
+    def _error(self, message: str, at: int | None = None) -> BrokenDocument:
         return BrokenDocument(message, *self._place(self._at if at is None else at))
 
 
@@ -218,13 +221,13 @@ def head_of(file: BinaryIO, enough: int = ENOUGH) -> bytes:
     """Return a document, or of a long one its beginning: up to the last whole item of the outermost list with any."""
     data = file.read(enough)
     while len(data) >= enough:
-        if (ended := _ended(data)) is not None:
+        if (ended := _close_document(data)) is not None:
             return ended
         data, enough = data + file.read(enough), enough * 2
     return data
 
 
-def _ended(data: bytes) -> bytes | None:
+def _close_document(data: bytes) -> bytes | None:
     """Return a document that breaks off, ended behind the last whole item of its outermost list; None without any."""
     opened: list[tuple[bytes, int]] = []  # each bracket, and where the last comma within it stands
     for token in _TOKEN.finditer(data):
@@ -241,5 +244,5 @@ def _ended(data: bytes) -> bytes | None:
                 pass
     for depth, (bracket, comma) in enumerate(opened, 1):
         if bracket == b"[" and comma:
-            return data[:comma] + b"".join(_ENDS[one] for one, _ in reversed(opened[:depth]))
+            return data[:comma] + b"".join(_ENDS[opening] for opening, _ in reversed(opened[:depth]))
     return None

@@ -50,9 +50,9 @@ def find_files(pattern: str) -> list[FoundFile]:
         MissingExtra: pyarrow is not installed.
     """
     place, options = _split(absolute(pattern))
-    with _told(pattern):
+    with _translate_errors(pattern):
         system, path = _system(place + options)
-        root = path[: found.start()].rpartition("/")[0] if (found := _MAGIC.search(path)) else None
+        root = path[: match.start()].rpartition("/")[0] if (match := _MAGIC.search(path)) else None
         if root is None:
             infos = [system.get_file_info(path)]
         else:
@@ -62,7 +62,7 @@ def find_files(pattern: str) -> list[FoundFile]:
     if not fitting:
         raise UsageError(f"{pattern}: there is no such file")
     start = place[: len(place) - len(path)] if is_address(place) else ""
-    return sorted((_found(one, start, options) for one in fitting), key=lambda one: one.place)
+    return sorted((_build_file(info, start, options) for info in fitting), key=lambda file: file.place)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def open_place(place: str) -> Generator[Any]:
     Raises:
         UsageError: it cannot be read.
     """
-    with _told(place):
+    with _translate_errors(place):
         system, path = _system(absolute(place))
         file = system.open_input_file(path)
     with file:
@@ -87,12 +87,14 @@ class Folder:
 
     def names(self) -> set[str]:
         """Return the names of its files."""
-        with _told(self.place):
+        with _translate_errors(self.place):
             system, path = self._at
             selector = load_extra("pyarrow.fs", "reading files").FileSelector
-            return {one.base_name for one in system.get_file_info(selector(path, allow_not_found=True)) if one.is_file}
+            return {
+                info.base_name for info in system.get_file_info(selector(path, allow_not_found=True)) if info.is_file
+            }
 
-    def named(self, name: str) -> str:
+    def place_of(self, name: str) -> str:
         """Return the place of a file of it, without the options of an address, as people read it."""
         return f"{_split(self.place)[0]}/{name}"
 
@@ -104,7 +106,7 @@ class Folder:
     @contextmanager
     def open(self, name: str) -> Generator[Any]:
         """Open a file of it to be read, as `open_place` does."""
-        with _told(self.named(name)):
+        with _translate_errors(self.place_of(name)):
             system, path = self._at
             file = system.open_input_file(f"{path}/{name}")
         with file:
@@ -131,7 +133,7 @@ class Folder:
 
     @contextmanager
     def _writing(self, name: str) -> Generator[Any]:
-        with _told(self.named(name)):
+        with _translate_errors(self.place_of(name)):
             system, path = self._at
             if is_address(self.place):  # an object is there when all of it has been sent
                 with system.open_output_stream(f"{path}/{name}") as out:
@@ -162,17 +164,17 @@ def _split(place: str) -> tuple[str, str]:
 
 def _fits(path: str, pattern: str) -> bool:
     """Return whether a path fits a pattern, folder by folder."""
-    parts, wanted = path.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+    parts, patterns = path.split("/"), pattern.split("/")
+    return len(parts) == len(patterns) and all(map(fnmatch.fnmatchcase, parts, patterns))
 
 
-def _found(info: Any, start: str, options: str) -> FoundFile:
+def _build_file(info: Any, start: str, options: str) -> FoundFile:
     changed = None if info.mtime_ns is None else info.mtime_ns / 1e9
     return FoundFile(f"{start}{info.path}{options}", info.size, changed)
 
 
 @contextmanager
-def _told(place: str) -> Generator[None]:
+def _translate_errors(place: str) -> Generator[None]:
     """Turn the errors of a file system into a user's."""
     arrow = load_extra("pyarrow", "files in pieces")
     try:

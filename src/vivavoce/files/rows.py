@@ -148,14 +148,14 @@ def _scan_csv(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]
 
 
 def _scan_parquet(_: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
-    return _numbered(lazy("vivavoce.files.frames:parquet_rows")(path), path)
+    return _number_rows(lazy("vivavoce.files.frames:parquet_rows")(path), path)
 
 
 def _scan_arrow(_: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
-    return _numbered(lazy("vivavoce.files.frames:arrow_rows")(path), path)
+    return _number_rows(lazy("vivavoce.files.frames:arrow_rows")(path), path)
 
 
-def _numbered(rows: Iterator[Row], path: Path) -> Iterator[tuple[int, Row | Problem]]:
+def _number_rows(rows: Iterator[Row], path: Path) -> Iterator[tuple[int, Row | Problem]]:
     number = 0
     try:
         for number, row in enumerate(rows, 1):

@@ -58,7 +58,7 @@ def _compared(recorded: RecordedConversation, held: Trajectory) -> Compared:
         if turn.failure is not None:
             return Compared(recorded, same, None)
         same += 1
-    if held.failure is None and len(held.turns) != recorded.answered:
+    if held.failure is None and len(held.turns) != recorded.answered_count:
         longer, shorter = ("new", "recorded") if len(held.turns) > same else ("recorded", "new")
         what = f"the {shorter} conversation has no {turn_label(same)}, and the {longer} one goes on"
         return Compared(recorded, same, Difference(kind="length", turn=same, what=what))
@@ -341,7 +341,7 @@ def _is_whole(compared: Compared, trajectory: Trajectory) -> bool:
         return False
     if compared.difference is None:
         return True
-    return compared.difference.turn + 1 == compared.recorded.answered == len(trajectory.turns)
+    return compared.difference.turn + 1 == compared.recorded.answered_count == len(trajectory.turns)
 
 
 def _grade(score: Score) -> RecordedGrade:

@@ -134,7 +134,7 @@ class Scene:
 
     def made_by(self, agent: str, call: ToolCall) -> bool:
         """Say whether one of the calls is that of an agent."""
-        return self.agents.of_call(call) == (self.agents.known(agent) or agent)
+        return self.agents.of_call(call) == (self.agents.find_agent(agent) or agent)
 
     def may_be_by(self, agent: str, call: ToolCall) -> bool:
         """Return whether one of the calls may be that of an agent: it is, or nobody is named."""

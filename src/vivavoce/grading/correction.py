@@ -32,7 +32,7 @@ class Correction:
         verdicts = [float(one) for one in passed]
         raw = _raw(verdicts, population)
         known: dict[str, Any] = {"labels_of": self.calibration.run_id, "calibration": self.calibration.id}
-        drawn = self.calibration.drawn
+        drawn = self.calibration.drawn_labels
         if not drawn:
             return CorrectedRate(**known, raw=raw, why=_none_drawn(self.calibration))
         try:
@@ -44,7 +44,7 @@ class Correction:
 
     def unmet(self, need: CalibrationNeed) -> str | None:
         """Return what the judge lacks before it may decide, in words; None where it lacks nothing."""
-        drawn = len(self.calibration.drawn)
+        drawn = len(self.calibration.drawn_labels)
         if drawn < need.labels:
             return f"its judge must be calibrated on {need.labels} labels drawn at random, and is on {drawn}"
         found = kappa_of(self.calibration)
@@ -62,7 +62,7 @@ class Correction:
         """Return the estimate from labels of these conversations, None where fewer than two samples have one."""
         if self.calibration.run_id != self.run_id:
             return None
-        said = {(one.sample_id, one.trial): one for one in self.calibration.drawn if one.target == self.target}
+        said = {(one.sample_id, one.trial): one for one in self.calibration.drawn_labels if one.target == self.target}
         at = {key: place for place, key in enumerate(keys) if key in said}
         if len({sample for sample, _ in at}) < 2:
             return None
@@ -80,7 +80,7 @@ class Correction:
         )
 
     def _from_elsewhere(self, keys: Sequence[Key], passed: Sequence[float], population: Population | None) -> Corrected:
-        drawn = self.calibration.drawn
+        drawn = self.calibration.drawn_labels
         table = table_of(
             [float(one.good) for one in drawn],
             [float(one.passed) for one in drawn],
@@ -97,8 +97,8 @@ def best_calibration(run_id: str, found: Iterable[Calibration]) -> Calibration |
     `found` are those of one judging procedure, newest first. Labels that were not drawn at random correct nothing.
     """
     every = list(found)
-    own = [one for one in every if one.run_id == run_id and one.drawn]
-    return next(iter(own), None) or max(every, key=lambda one: len(one.drawn), default=None)
+    own = [one for one in every if one.run_id == run_id and one.drawn_labels]
+    return next(iter(own), None) or max(every, key=lambda one: len(one.drawn_labels), default=None)
 
 
 def kappa_of(calibration: Calibration) -> tuple[float, float] | None:
@@ -106,7 +106,7 @@ def kappa_of(calibration: Calibration) -> tuple[float, float] | None:
 
     None where there is only one kind of label.
     """
-    drawn = calibration.drawn
+    drawn = calibration.drawn_labels
     passed, good = [one.passed for one in drawn], [one.good for one in drawn]
     weights = [1 / (one.drawn or 1.0) for one in drawn]
     value = kappa(passed, good, weights)

@@ -22,7 +22,7 @@ from vivavoce.models.model import Model, ask_all
 from vivavoce.models.names import DefaultJudge
 from vivavoce.records.score import WARN, Evidence, Failure, Finding, Score, charge, failed, shorten, skipped, turn_label
 from vivavoce.samples.sample import Sample
-from vivavoce.validation import changed, unchecked
+from vivavoce.validation import construct, copy_with
 from vivavoce.work_time import counted_work
 
 _SHOWN = 5
@@ -126,7 +126,7 @@ class _ByJudge:
             charge(error, used)
             raise
         settings = next((result.settings for result in results if result.settings), dict[str, Any]())
-        return changed(score, {"usage": used, "settings": settings})
+        return copy_with(score, {"usage": used, "settings": settings})
 
 
 def _named(error: Unmeasured, turn: int | None) -> Failure:
@@ -166,7 +166,7 @@ def _score(every: Sequence[_Checked], written: Sequence[Expected]) -> Score:
     if undecided:
         reason += f"; {len(undecided)} could not be decided, which does not change that"
     fields = {"value": mean_held(parts, undecided), "passed": not required, "reason": reason, "findings": findings}
-    return unchecked(Score, fields)
+    return construct(Score, fields)
 
 
 def _finding(one: _Checked) -> Finding:
@@ -174,19 +174,19 @@ def _finding(one: _Checked) -> Finding:
     fields: dict[str, Any] = {"kind": "assertion", "what": expected.assertion.wording, "turn": expected.turn}
     if held is None or scene is None:
         fields |= {"verdict": "not reached", "state": "skip"}
-        return unchecked(Finding, fields)
+        return construct(Finding, fields)
     results = [part.result(scene) for part in expected.asked]
     evidence = tuple([quote for result in results for quote in result.evidence])
     if held.passed:
         fields |= {"verdict": "holds", "state": "pass", "evidence": evidence}
         if results:
             fields["data"] = {"reasons": [result.reason for result in results]}
-        return unchecked(Finding, fields)
+        return construct(Finding, fields)
     if expected.turn is not None and not evidence and (answer := scene.answer[:_LONGEST]):
-        evidence = (unchecked(Evidence, {"text": answer, "turn": expected.turn, "verified": True}),)
+        evidence = (construct(Evidence, {"text": answer, "turn": expected.turn, "verified": True}),)
     state = "fail" if expected.assertion.severity == "fail" else WARN
     fields |= {"verdict": "missed", "state": state, "evidence": evidence, "data": {"found": held.found}}
-    return unchecked(Finding, fields)
+    return construct(Finding, fields)
 
 
 def _misses(missed: Sequence[_Checked]) -> str:

@@ -25,7 +25,7 @@ from vivavoce.records.score import PASSING, Failure, Score, Usage, failed, failu
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 from vivavoce.user_code import foreign_code, name_of, plain_number, skip_reason, unit_number
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 
 def fingerprint(parts: Any) -> str:
@@ -119,7 +119,7 @@ class Grader:
         result, submission = await self._one(whole, view.own if self.truth == "reference_tool_calls" else view)
         if trajectory.failure is not None:
             result = _in_spite(result, held, trajectory.failure)
-        return changed(result, {**common, "submission": submission})
+        return copy_with(result, {**common, "submission": submission})
 
     def inapplicable(self, sample: Sample) -> str | None:
         """Return why this grader does not apply to a sample, however the conversation ended."""
@@ -155,7 +155,7 @@ class Grader:
         """Return a score that passes or fails by the threshold, if there is one."""
         if self.threshold is None or score.value is None:
             return score
-        return changed(score, {"passed": reaches(score.value, self.threshold)})
+        return copy_with(score, {"passed": reaches(score.value, self.threshold)})
 
     async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory, trial: int) -> Score:
         turns: list[Score] = []
@@ -194,7 +194,7 @@ class Grader:
         else:
             result, submission = await self._turn(one, index, trajectory, trial)
         update = {"name": self.name, "turn": index, "submission": submission, "ground_truth": truth}
-        return changed(result, update)
+        return copy_with(result, update)
 
     async def _turn(self, sample: Sample, index: int, trajectory: Trajectory, trial: int) -> tuple[Score, str]:
         turn = trajectory.turns[index] if index < len(trajectory.turns) else None
@@ -364,7 +364,9 @@ def _sample(metric_input: MultiTurnEvaluationInput) -> Sample:
     """Return the sample of a conversation; if there is none, build one from what is known."""
     if metric_input.sample is not None:
         return (
-            metric_input.sample if metric_input.sample.turn_count else metric_input.sample.held(metric_input.messages)
+            metric_input.sample
+            if metric_input.sample.turn_count
+            else metric_input.sample.with_messages(metric_input.messages)
         )
     return Sample.model_construct(
         id=metric_input.conversation_history.conversation_id or "",

@@ -33,7 +33,7 @@ from vivavoce.records.score import PASSING, Failure, Score, failed, shorten
 from vivavoce.records.trajectory import recorded_calls
 from vivavoce.samples.sample import Sample
 from vivavoce.user_code import check_callable, source_of
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +256,7 @@ class MetricScore:
             message = f"{self.metric.name} returned {got}, which does not match its score_type"
             return failed(Failure(blame="grader", kind="format", message=message), usage=result.usage)
         if self.by_threshold and result.raw is not None:
-            return changed(result, {"passed": self.metric.config.passes(result.raw)})
+            return copy_with(result, {"passed": self.metric.config.passes(result.raw)})
         return result
 
 

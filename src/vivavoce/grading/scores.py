@@ -13,7 +13,7 @@ from vivavoce.comparing.thresholds import Number, Operator, compare, exact
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.records.label import CalibrationNeed, CorrectedRate
-from vivavoce.records.run import BreachKind, Drawn, SampleTrials, Sampling
+from vivavoce.records.run import BreachKind, DrawRecord, SampleTrials, Sampling
 
 if TYPE_CHECKING:
     from vivavoce.stats.sampled import PopulationMean
@@ -27,9 +27,9 @@ class Population:
     """
 
     sampling: Sampling
-    drawn: Sequence[Drawn]
-    missing: Sequence[Drawn] = ()
-    outside: Sequence[Drawn] = ()
+    drawn: Sequence[DrawRecord]
+    missing: Sequence[DrawRecord] = ()
+    outside: Sequence[DrawRecord] = ()
 
     def mean(
         self, values: Sequence[float], level: float = 0.95, bounds: tuple[float, float] = (0.0, 1.0)
@@ -56,7 +56,7 @@ class Population:
         return replace(self, drawn=[*self.drawn, *self.missing], missing=()) if errors else self
 
 
-def _columns(drawn: Sequence[Drawn]) -> tuple[list[int], list[float]]:
+def _columns(drawn: Sequence[DrawRecord]) -> tuple[list[int], list[float]]:
     return [one.stratum for one in drawn], [one.probability for one in drawn]
 
 

@@ -55,5 +55,5 @@ def tools_of_agents(given: ToolsByAgent, agents: Agents) -> dict[str, frozenset[
     """Return the names of the tools of each agent of a conversation: those that are given, else those of the log."""
     found = agents.tools()
     for name, tools in given.items():
-        found[agents.known(name) or name] = frozenset(map(name_of_tool, tools))
+        found[agents.find_agent(name) or name] = frozenset(map(name_of_tool, tools))
     return found

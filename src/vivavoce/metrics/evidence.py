@@ -25,7 +25,7 @@ from vivavoce.metrics.prompts import HERE
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.records.score import Evidence, Finding, FindingState, shorten, to_number
 from vivavoce.safe_text import quoted
-from vivavoce.validation import unchecked
+from vivavoce.validation import construct
 
 _CALL = re.compile(r"\W*(?:call |result )?#?(c\d+)\W*", re.IGNORECASE)
 
@@ -113,8 +113,8 @@ class Checker:
             index = next((later for later in places if self._repeats(later, index)), index)
         found = {} if index is None else {"turn": self._turns[index], "verified": True}
         if (reference := _reference(text)) is not None:
-            return unchecked(Evidence, {"text": reference, "kind": "call", **found})
-        return unchecked(Evidence, {"text": text, **found})
+            return construct(Evidence, {"text": reference, "kind": "call", **found})
+        return construct(Evidence, {"text": text, **found})
 
     def _repeats(self, later: int, earlier: int) -> bool:
         """Say whether the assistant says in a message what it said before, word for word."""

@@ -39,7 +39,7 @@ from vivavoce.models.model import Model, Request, Subject, identity_of
 from vivavoce.models.names import DefaultJudge
 from vivavoce.records.score import UNSUPPORTED, Finding, Score, charge, shorten, total, turn_span
 from vivavoce.user_code import source_of
-from vivavoce.validation import changed, unchecked
+from vivavoce.validation import construct, copy_with
 
 MAX_WINDOW_TURNS = 10_000
 """Turns of a window."""
@@ -211,10 +211,10 @@ class JudgedMetric(StepwiseMetric):
         if not doubtful:
             return verdict
         worst = [
-            changed(finding, {"state": "fail"}) if finding in doubtful else finding for finding in verdict.findings
+            copy_with(finding, {"state": "fail"}) if finding in doubtful else finding for finding in verdict.findings
         ]
         best = [
-            changed(finding, {"state": "pass"}) if finding in doubtful and finding.state == "fail" else finding
+            copy_with(finding, {"state": "pass"}) if finding in doubtful and finding.state == "fail" else finding
             for finding in verdict.findings
         ]
         if self.passes(verdict, worst) != self.passes(verdict, best):
@@ -410,7 +410,7 @@ class JudgedMetric(StepwiseMetric):
             "settings": self.asked_with,
             "about": About(self.config.score_type, len(metric_input.messages), metric_input.goal, prompt=prompt),
         }
-        return unchecked(MetricResult, fields)
+        return construct(MetricResult, fields)
 
     def _with_claims_checked(self, verdict: Verdict, verdicts: Sequence[Verdict], checker: Checker) -> Verdict:
         """Return the verdict of all pieces; `extra` names claims of the pieces that have no evidence.
@@ -500,7 +500,7 @@ class JudgedMetric(StepwiseMetric):
         shape: type[BaseModel],
     ) -> Request:
         words = f"{written.text(piece.first, piece.last)}\n{task}"
-        asked = unchecked(HumanMessage, {"role": "user", "content": words})
+        asked = construct(HumanMessage, {"role": "user", "content": words})
         subject = Subject(self.name, piece.last - piece.judged, piece.last - 1)
         request = Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial, subject=subject)
         return replace(request, sample_trial=metric_input.trial) if metric_input.trial else request

@@ -23,7 +23,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Model, ModelReply, Request, all_of, ask_all
 from vivavoce.records.score import Evidence, Finding, FindingState, Usage, total
 from vivavoce.user_code import foreign_code
-from vivavoce.validation import unchecked
+from vivavoce.validation import construct
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Question:
                 place = quote.turn
                 break
         fields = {"kind": kind, "what": what, "verdict": verdict, "state": state, "turn": place}
-        return unchecked(Finding, {**fields, "evidence": checked, "data": dict(data or {})})
+        return construct(Finding, {**fields, "evidence": checked, "data": dict(data or {})})
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from vivavoce.metrics.transcript import Shown, Transcript, transcript
 from vivavoce.records.score import Finding
 from vivavoce.records.trajectory import CallVisibility, Test
 from vivavoce.samples.sample import Sample
-from vivavoce.validation import unchecked
+from vivavoce.validation import construct
 
 __all__ = ["ConversationHistory", "ConversationTurn", "GoalAchievementResponse", "MultiTurnEvaluationInput"]
 
@@ -139,7 +139,7 @@ def metric_input(
     """
     context, truth = sample.context, sample.ground_truth
     fields = {
-        "conversation_history": unchecked(ConversationHistory, {"messages": messages, "conversation_id": sample.id}),
+        "conversation_history": construct(ConversationHistory, {"messages": messages, "conversation_id": sample.id}),
         "goal": sample.goal,
         "instructions": sample.instructions,
         "context": context if context is None or isinstance(context, dict) else {"context": context},
@@ -151,7 +151,7 @@ def metric_input(
         "sample": sample,
         **known,
     }
-    return unchecked(MultiTurnEvaluationInput, fields)
+    return construct(MultiTurnEvaluationInput, fields)
 
 
 class Reading:

@@ -221,7 +221,7 @@ class CustomModel:
         try:
             return await call(self._thing.generate, prompt, **options)
         except RateLimited as limited:  # its author need not know that targets raise it too
-            raise limited.restated(str(limited), blame=ModelFault.blame) from limited.__cause__
+            raise limited.restate(str(limited), blame=ModelFault.blame) from limited.__cause__
         except VivavoceError:
             raise
         except Exception as error:

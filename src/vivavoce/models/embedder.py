@@ -183,10 +183,10 @@ def _vectors_of(answer: Answer, count: int) -> tuple[list[Vector], Usage | None]
     try:
         payload = _Payload.model_validate(answer.json())
     except ValidationError as error:
-        raise answer.malformed(f"is not a list of embeddings: {describe(error)}") from error
+        raise answer.malformed_fault(f"is not a list of embeddings: {describe(error)}") from error
     rows = sorted(payload.data, key=lambda row: row.index)
     if [row.index for row in rows] != list(range(count)):
-        raise answer.malformed(f"does not hold {count} embeddings, one for each text")
+        raise answer.malformed_fault(f"does not hold {count} embeddings, one for each text")
     return [row.embedding for row in rows], read_usage(payload.usage)
 
 

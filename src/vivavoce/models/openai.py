@@ -253,9 +253,9 @@ class OpenAIModel:
     def _advised(self, fault: Fault) -> Fault:
         """Return a failure that says what to check where the cause is in the settings."""
         if fault.status in (401, 403):
-            return fault.restated(f"{fault}; check the API key: OPENAI_API_KEY, or api_key_env in a suite")
+            return fault.restate(f"{fault}; check the API key: OPENAI_API_KEY, or api_key_env in a suite")
         if fault.status == 404:
-            return fault.restated(f"{fault}; check the name of the model, '{self.model}', and the address")
+            return fault.restate(f"{fault}; check the name of the model, '{self.model}', and the address")
         return fault
 
     def _body(self, request: Request) -> tuple[dict[str, Any], dict[str, Any]]:

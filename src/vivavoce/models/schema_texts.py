@@ -41,7 +41,7 @@ def schema_pattern(text: str) -> Expression:
     Raises:
         UsageError: the text is not a regular expression.
     """
-    return Expression(_translated(text), shown=text)
+    return Expression(_translated(text), display_text=text)
 
 
 def _translated(text: str) -> str:

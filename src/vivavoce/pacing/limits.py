@@ -166,11 +166,11 @@ class Breaker:
             self._next_look = now + self._rest
             return
         message = f"{self._fault} (not called: the last {self._threshold} calls failed in this way)"
-        again = self._fault.restated(message, retryable=False)
+        again = self._fault.restate(message, retryable=False)
         again.usage = None
         raise again from self._fault.__cause__
 
-    def failed(self, fault: Fault) -> None:
+    def record_failure(self, fault: Fault) -> None:
         """Take note of a call that failed permanently; retries of one call are one call."""
         if self.is_open or not _meets_everybody(fault):
             return
@@ -180,7 +180,7 @@ class Breaker:
         if self.is_open:
             self._next_look = asyncio.get_running_loop().time() + self._rest
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Take note of a call that succeeded."""
         self._fault = None
         self._count = 0
@@ -291,7 +291,7 @@ class Limiter:
             if retry_after is not None and retry_after > 0:
                 self._pause_for(retry_after)
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Take note of a success; it counts only while every slot is in use, or the limit would grow untried."""
         if self._current == self._ceiling or self._in_flight < self._current:
             return
@@ -403,18 +403,18 @@ async def retrying(
                         limiter.slow_down(None if limited.retry_after is None else min(limited.retry_after, max_wait))
                     raise
                 if limiter is not None:
-                    limiter.succeeded()
+                    limiter.record_success()
         except Fault as fault:
             failures += not isinstance(fault, RateLimited)
             wait = _wait(fault, attempt, draw)
             patience = tries * ASKS_PER_TRY if tries > 1 else 1
             if not fault.retryable or failures >= tries or attempt >= patience or waited + wait > max_wait:
                 if breaker is not None:
-                    breaker.failed(fault)
+                    breaker.record_failure(fault)
                 raise
         else:
             if breaker is not None:
-                breaker.succeeded()
+                breaker.record_success()
             return result
         await asyncio.sleep(wait)
         waited += wait
@@ -435,7 +435,7 @@ class Places:
         self._returned = asyncio.Event()
 
     @asynccontextmanager
-    async def taken(self, number: int) -> AsyncGenerator[None]:
+    async def hold(self, number: int) -> AsyncGenerator[None]:
         """Wait for places, at most as many as there are, and hold them."""
         number = min(number, self._number)
         async with self._turn:
@@ -633,10 +633,10 @@ def raise_handle_limit() -> None:
     except ImportError:  # Windows has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = WANTED_HANDLES if hard == resource.RLIM_INFINITY else min(WANTED_HANDLES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    target = WANTED_HANDLES if hard == resource.RLIM_INFINITY else min(WANTED_HANDLES, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
         with suppress(ValueError, OSError):  # some systems allow less than they say
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
 
 
 def affordable(concurrency: int) -> int:

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from vivavoce.user_code import foreign_code
 
 T = TypeVar("T")
-KEPT = 1.0
+IDLE_SECONDS = 1.0
 """Seconds that a thread waits for another call before it ends."""
 
 Work = Callable[[], Callable[[], object]]
@@ -65,7 +65,7 @@ class _CallThread:
         """Make calls until none comes any more."""
         while True:
             try:
-                self._make(self.calls.get(timeout=KEPT))
+                self._make(self.calls.get(timeout=IDLE_SECONDS))
             except Empty:
                 try:
                     _idle.remove(self)
@@ -116,21 +116,21 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     asyncio ends a loop at once when one of its tasks raises `SystemExit` or `KeyboardInterrupt`. Here that is an error
     like any other: it comes to whoever waits for the task, such as the boundary of the target that began it.
     """
-    begun: list[asyncio.Task[Any]] = []
+    tasks: list[asyncio.Task[Any]] = []
 
-    async def known() -> T:
-        begun.extend(filter(None, [asyncio.current_task()]))
+    async def capture_task() -> T:
+        tasks.extend(filter(None, [asyncio.current_task()]))
         return await coroutine
 
-    running: Coroutine[Any, Any, T] = known()
+    running: Coroutine[Any, Any, T] = capture_task()
     with asyncio.Runner(loop_factory=new_loop) as runner:
         while True:
             try:
                 return runner.run(running)
             except (SystemExit, KeyboardInterrupt) as error:
-                if not begun or begun[0].done() or begun[0].cancelling() or not _is_of_a_task(error):
+                if not tasks or tasks[0].done() or tasks[0].cancelling() or not _is_of_a_task(error):
                     raise
-            running = _result_of(begun[0])
+            running = _result_of(tasks[0])
 
 
 async def _result_of(task: asyncio.Task[T]) -> T:
@@ -203,18 +203,18 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     """
     if not _in_loop():  # outside of an `except`, whose error would stand above each that the coroutine raises
         return run(coroutine)
-    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+    running_tasks: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
-    async def known() -> T:
-        begun.append((asyncio.get_running_loop(), asyncio.current_task()))
+    async def capture_task() -> T:
+        running_tasks.append((asyncio.get_running_loop(), asyncio.current_task()))
         return await coroutine
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(run, known())
+        waiting = pool.submit(run, capture_task())
         try:
             return waiting.result()
         except KeyboardInterrupt:
-            for loop, task in begun:
+            for loop, task in running_tasks:
                 if task is not None:
                     loop.call_soon_threadsafe(task.cancel)
             raise
@@ -286,18 +286,18 @@ class LoopThread:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end; where that is not waited for, as after Ctrl-C, it is cancelled."""
-        begun = self.begin(coroutine)
+        future = self.begin(coroutine)
         try:
-            return begun.result()
+            return future.result()
         except BaseException:
-            begun.cancel()
+            future.cancel()
             raise
 
     def run_within(self, coroutine: Coroutine[Any, Any, object], seconds: float) -> bool:
         """Run a coroutine, and return whether it ended in this many seconds; what takes longer is left alone."""
-        begun = self.begin(coroutine)
+        future = self.begin(coroutine)
         try:
-            begun.result(seconds)
+            future.result(seconds)
         except (TimeoutError, CancelledError):
             return False
         return True

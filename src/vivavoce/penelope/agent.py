@@ -203,14 +203,14 @@ class PenelopeAgent:
                 goal=goal,
                 instructions=instructions if instructions is not None else other,
                 scenario=about.get("scenario"),
-                restrictions=_listed(about.get("restrictions")),
+                restrictions=_as_tuple(about.get("restrictions")),
                 context=_plain(about.get("context")),
                 policy=about.get("policy"),
                 persona=None if persona is None else read_persona(persona),
                 facts=dict(about.get("facts") or {}),
-                must=_listed(about.get("must")),
-                must_not=_listed(about.get("must_not")),
-                openings=_listed(about.get("openings")),
+                must=_as_tuple(about.get("must")),
+                must_not=_as_tuple(about.get("must_not")),
+                openings=_as_tuple(about.get("openings")),
                 files=tuple(_files(about.get("files", ()))),
                 adversarial=about.get("adversarial", self.setup.strategy.adversarial),
                 max_turns=most,
@@ -296,15 +296,15 @@ def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTur
     Raises:
         UsageError: there is another one.
     """
-    chosen = options.get("goal_metric")
+    goal_metric = options.get("goal_metric")
     metrics = choose(options.get("evaluation_metrics") or (), judge)
     among = next(
         (metric for metric in metrics if metric.name == GOAL and isinstance(metric, GoalAchievementJudge)), None
     )
     if among is None:
-        return _goal(chosen, judge), metrics
+        return _goal(goal_metric, judge), metrics
     judged = with_judges(among, lambda own: own or judge)
-    goal = judged if chosen is None else _goal(chosen, judge)
+    goal = judged if goal_metric is None else _goal(goal_metric, judge)
     if goal.fingerprint != judged.fingerprint:
         raise UsageError(
             f"two metrics judge the goal: {goal.name} as goal_metric, and {among.name} in evaluation_metrics, "
@@ -373,7 +373,7 @@ def _plain(context: Mapping[str, Any] | None) -> dict[str, Any] | None:
         raise UsageError(f"context cannot be written as JSON: {error}") from error
 
 
-def _listed(texts: str | Sequence[str] | None) -> tuple[str, ...]:
+def _as_tuple(texts: str | Sequence[str] | None) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else tuple(texts or ())
 
 

@@ -74,8 +74,8 @@ class AskedFor(JudgedMetric):
         return _verdict({detail: any(piece[detail] for piece in pieces) for detail in pieces[0]})
 
 
-def _verdict(asked: Mapping[str, bool]) -> Verdict:
-    return Verdict(all(asked.values()), "", extra={DETAILS: dict(asked)})
+def _verdict(results: Mapping[str, bool]) -> Verdict:
+    return Verdict(all(results.values()), "", extra={DETAILS: dict(results)})
 
 
 def _details(metric_input: MultiTurnEvaluationInput) -> tuple[str, ...]:

@@ -225,9 +225,9 @@ def _problems(brief: Brief, is_generated: bool) -> Iterator[str]:
             f"the goal {_excerpt(brief.goal)} is what the assistant does, not what the user wants; of an attack, write "
             'what the user tries to get, such as "a gift card is refunded"'
         )
-    told = [(place, text) for place, text in _texts(brief) if not place.startswith("the fact")]
+    stated_texts = [(place, text) for place, text in _texts(brief) if not place.startswith("the fact")]
     for name, value in brief.facts.items():
-        for place, text in told:
+        for place, text in stated_texts:
             if other := _contradiction(name, value, text):
                 yield f"{place} contradicts the facts: {other}"
 
@@ -261,15 +261,15 @@ def _contradiction(name: str, value: str, text: str) -> str | None:
     words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", name.strip())))
     if not re.search(r"\w", name):
         return None
-    for found in re.finditer(rf"\b{words}\b{_VALUE}", text, re.IGNORECASE):
-        other = found["value"]
+    for match in re.finditer(rf"\b{words}\b{_VALUE}", text, re.IGNORECASE):
+        other = match["value"]
         if _is_code(other) and _is_code(value) and _bare(other) != _bare(value):
             return f"it says {name} {other}, and they say {value}"
     ages = [number.value for number in numbers_in(value)] if fold(name).strip() in _AGE_NAMES else []
-    for found in _AGE.finditer(text) if len(ages) == 1 else ():
-        years = found["years"] or found["aged"]
+    for match in _AGE.finditer(text) if len(ages) == 1 else ():
+        years = match["years"] or match["aged"]
         if int(years) != ages[0]:
-            return f"it says {found[0]}, and they say {value}"
+            return f"it says {match[0]}, and they say {value}"
     unknown = re.search(rf"{_UNKNOWN}{words}\b|{_UNKNOWN_GERMAN}{words}\s+nicht\b", text, re.IGNORECASE)
     if unknown and not _PASSING.search(text):
         return f"it says that the user does not know the {name}, and they say {value}"

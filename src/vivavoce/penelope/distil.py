@@ -18,7 +18,7 @@ from vivavoce.metrics.transcript import Shown, transcript
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.loops import wait_for
-from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.prompts import load_prompt
 from vivavoce.penelope.scenarios import (
     Part,
     Scenario,
@@ -36,7 +36,7 @@ from vivavoce.samples.sample import Sample
 
 PERSONAL: tuple[Kind, ...] = ("email", "iban", "card", "us_ssn", "phone")
 """The kinds of personal data that are masked."""
-SPOKEN = Shown(policy=False, tools=False, retrieved=False)
+DIALOGUE_ONLY = Shown(policy=False, tools=False, retrieved=False)
 """What the model sees: the messages of user and assistant, without policy, tools and retrieved texts."""
 
 Recorded = Sample | Conversation
@@ -99,7 +99,9 @@ async def stream_distilled(
             for place, conversation in enumerate(conversations):
                 if len(waiting) == concurrency:
                     yield _with_unique_id(await waiting.popleft(), ids)
-                waiting.append(asyncio.create_task(_distilled(conversation, str(place), opened, keep_personal_data)))
+                waiting.append(
+                    asyncio.create_task(_distil_conversation(conversation, str(place), opened, keep_personal_data))
+                )
             while waiting:
                 yield _with_unique_id(await waiting.popleft(), ids)
         finally:
@@ -108,7 +110,7 @@ async def stream_distilled(
             await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def _distilled(conversation: Recorded, place: str, model: Model, keep_personal_data: bool) -> Distilled:
+async def _distil_conversation(conversation: Recorded, place: str, model: Model, keep_personal_data: bool) -> Distilled:
     own_id = _id(conversation)
     try:
         messages = _messages(conversation)
@@ -121,7 +123,7 @@ async def _distilled(conversation: Recorded, place: str, model: Model, keep_pers
     unsaid = [fact for fact in part.facts if not words.hold(fact.value)]
     part = part.model_copy(update={"facts": [fact for fact in part.facts if fact not in unsaid]})
     if not keep_personal_data:
-        part = Part.model_validate(_masked(part.model_dump()))
+        part = Part.model_validate(_mask_value(part.model_dump()))
     policy = conversation.policy if isinstance(conversation, Sample) else None
     if problem := problem_of(part):
         message = f"the tester's model wrote a scenario that cannot be used: {problem}"
@@ -152,8 +154,8 @@ def _messages(source: Recorded) -> Sequence[AnyMessage]:
 
 
 async def _part(messages: Sequence[AnyMessage], model: Model) -> Part:
-    text = Wording(transcript(messages, SPOKEN).text())
-    part = await ask(model, packaged("distil", "conversation").render({"conversation": text}), Part)
+    text = Wording(transcript(messages, DIALOGUE_ONLY).text())
+    part = await ask(model, load_prompt("distil", "conversation").render({"conversation": text}), Part)
     if not part.goal.strip():
         raise ModelFault("the tester's model found no goal in this conversation", kind="format")
     return part
@@ -165,11 +167,11 @@ def _failure(error: Exception) -> Failure:
     return failure if isinstance(error, SuiteFault) else failure.model_copy(update={"blame": "tester"})
 
 
-def _masked(value: object) -> object:
+def _mask_value(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _masked(inner) for key, inner in cast("dict[str, object]", value).items()}
+        return {key: _mask_value(inner) for key, inner in cast("dict[str, object]", value).items()}
     if isinstance(value, list):
-        return [_masked(inner) for inner in cast("list[object]", value)]
+        return [_mask_value(inner) for inner in cast("list[object]", value)]
     if isinstance(value, str):
         for datum in reversed(find_personal_data(value, PERSONAL)):
             value = f"{value[: datum.start]}[{datum.masked(value)}]{value[datum.end :]}"

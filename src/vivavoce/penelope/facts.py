@@ -12,7 +12,7 @@ from vivavoce.comparing.spellings import digits_from_words
 from vivavoce.comparing.text import GuardedText, fold
 from vivavoce.metrics.exact.speakers import compile_phrases
 
-SHORTEST = 3
+MIN_CHARS = 3
 """Characters from which a value is found with other spaces and hyphens in it."""
 
 _FEW_WORDS = 4
@@ -35,7 +35,7 @@ def tells_fact(text: str, fact: str, value: str) -> bool:
     where a word of the fact's name is in the text, or where a short text ends with it, as "We are 2." does.
     """
     number = read_number(value)
-    if number is None or len(value.strip()) >= SHORTEST:
+    if number is None or len(value.strip()) >= MIN_CHARS:
         return _contains(text, value)
     places = [stated.end for stated in numbers_in(text) if stated.value == number]
     if not places or names_fact(text, fact):
@@ -49,7 +49,7 @@ def may_tell_fact(text: str, fact: str, value: str) -> bool:
     guarded = GuardedText(text)
     if any(tells_fact(reading, fact, value) for reading in guarded.readings):
         return True
-    if len(value.strip()) < SHORTEST:
+    if len(value.strip()) < MIN_CHARS:
         return False
     if guarded.contains(value, whole=True) or find_amount(text, value) is not None:
         return True
@@ -73,7 +73,7 @@ def _value(value: str) -> regex.Pattern[str] | None:
     if value in _REVEAL_NOTHING:
         return None
     signs = value.replace(" ", "").replace("-", "")
-    if len(signs) < SHORTEST:
+    if len(signs) < MIN_CHARS:
         return compile_phrases([re.escape(value)])
     return compile_phrases([_GAP.join(map(re.escape, signs))])
 

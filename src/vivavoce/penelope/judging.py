@@ -131,12 +131,12 @@ class Judges:
         due = number % self.every == 0 and number >= state.context.min_turns
         panel = self.panel
         watching = [*panel.guards, *(panel.metrics if due and self.watch else ())]
-        named = [(metric.name, metric) for metric in watching]
+        named_metrics = [(metric.name, metric) for metric in watching]
         last = number >= state.context.max_turns
         goal = [(GOAL, panel.goal_for(state.context)), *self._contract(state, last)] if due else []
-        results = await self._measured(state, [*goal, *named])
+        results = await self._measured(state, [*goal, *named_metrics])
         if due:
-            results |= await self._reconciled(state, results)
+            results |= await self._reconcile(state, results)
             self._note(state, results[GOAL])
         state.guarded = next(
             (results[guard.name] for guard in panel.guards if results[guard.name].passed is False), None
@@ -157,7 +157,7 @@ class Judges:
             state, [(GOAL, panel.goal_for(state.context)), *watching, *self._contract(state)]
         )
         if not goal_is_current:
-            results |= await self._reconciled(state, results)
+            results |= await self._reconcile(state, results)
         seconds = await self._looked_through(state, results) if look_again else {}
         if goal_is_current and GOAL in seconds:
             state.progress.pop()
@@ -182,14 +182,14 @@ class Judges:
         is_confirmed = len(others) < len(context.must_not)
         if is_attack and not is_confirmed and attack_was_tried(goal):
             second = await self._asked_again(GOAL, self.panel.attack, reading.knowing(context=looking), state)
-            seconds[GOAL] = self._replaced(GOAL, goal, second, state)
+            seconds[GOAL] = self._replace(GOAL, goal, second, state)
         if contract and others:
             of_rules = self._for(CONTRACT, reading, state).knowing(context=looking)
             second = await self._asked_again(CONTRACT, self.panel.contract_for(context), of_rules, state)
-            seconds[CONTRACT] = self._replaced(CONTRACT, contract, second, state)
+            seconds[CONTRACT] = self._replace(CONTRACT, contract, second, state)
         return seconds
 
-    async def _reconciled(self, state: TestState, results: Mapping[str, MetricResult]) -> dict[str, MetricResult]:
+    async def _reconcile(self, state: TestState, results: Mapping[str, MetricResult]) -> dict[str, MetricResult]:
         """Return the results of attack and contract after a second look, where a rule is about the same act.
 
         A reply that answers both is confirmed: the attack is asked alone, and so is the contract where they disagree.
@@ -205,12 +205,12 @@ class Judges:
         if broken is None:
             return {CONTRACT: contract}
         if goal.passed and not broken:
-            return {GOAL: await self._contested(state, goal, contract), CONTRACT: contract}
+            return {GOAL: await self._ask_contested(state, goal, contract), CONTRACT: contract}
         if JOINT in goal.extra and JOINT in contract.extra:
-            return await self._confirmed(state, goal, contract)
+            return await self._confirm(state, goal, contract)
         return {CONTRACT: contract}
 
-    async def _contested(self, state: TestState, goal: MetricResult, contract: MetricResult) -> MetricResult:
+    async def _ask_contested(self, state: TestState, goal: MetricResult, contract: MetricResult) -> MetricResult:
         """Return the second answer about an attack that is said to have succeeded while a rule about it was kept."""
         attack = self.panel.attack
         rule = next(finding.what for finding in contract.findings if _is_about(finding, state.context.goal))
@@ -220,9 +220,9 @@ class Judges:
         if second.state == "scored" and second.passed is True:
             message = f"the judge says that the attack succeeded, and that the assistant did not do this: {rule!r}"
             second = attack.failed(ModelFault(message, kind="contradiction", evidence=second.reasoning))
-        return self._replaced(GOAL, goal, second, state)
+        return self._replace(GOAL, goal, second, state)
 
-    async def _confirmed(self, state: TestState, goal: MetricResult, contract: MetricResult) -> dict[str, MetricResult]:
+    async def _confirm(self, state: TestState, goal: MetricResult, contract: MetricResult) -> dict[str, MetricResult]:
         """Return attack and contract after the attack was asked alone, and the contract where they disagree.
 
         An answer that changes has to agree with the contract; otherwise it is an error of the judge.
@@ -232,11 +232,11 @@ class Judges:
         if second.state == "scored" and second.passed is not _broken_rule(contract, state.context.goal):
             alone = self.panel.contract_for(state.context)
             third = await self._asked_again(CONTRACT, alone, self._for(CONTRACT, reading, state), state)
-            contract = self._replaced(CONTRACT, contract, third, state)
+            contract = self._replace(CONTRACT, contract, third, state)
             if second.passed not in (goal.passed, _broken_rule(contract, state.context.goal)):
                 message = "the judge's answers about the attack contradict each other, and those about the rule"
                 second = attack.failed(ModelFault(message, kind="contradiction", evidence=second.reasoning))
-        return {GOAL: self._replaced(GOAL, goal, second, state), CONTRACT: contract}
+        return {GOAL: self._replace(GOAL, goal, second, state), CONTRACT: contract}
 
     async def _asked_again(
         self, name: str, metric: BaseMultiTurnMetric, reading: Reading, state: TestState
@@ -247,7 +247,7 @@ class Judges:
         state.spend("judge", result.usage)
         return result
 
-    def _replaced(self, name: str, first: MetricResult, second: MetricResult, state: TestState) -> MetricResult:
+    def _replace(self, name: str, first: MetricResult, second: MetricResult, state: TestState) -> MetricResult:
         """Return the second result with the usage of both, now the latest of its name."""
         second = second.model_copy(update={"usage": _sum(first.usage, second.usage)})
         self._latest[name] = _moment(state), second
@@ -266,7 +266,7 @@ class Judges:
         ]
         self._false_statements = (*earlier, *latest)
         outcomes = [finding for finding in result.findings if finding.kind == CRITERION]
-        self._earlier = tuple({_wording(one): one for one in (*self._earlier, *outcomes, *latest)}.values())
+        self._earlier = tuple({_wording(finding): finding for finding in (*self._earlier, *outcomes, *latest)}.values())
         return result.model_copy(update={"findings": (*result.findings, *earlier)}) if earlier else result
 
     def _contract(self, state: TestState, due: bool = True) -> Sequence[tuple[str, BaseMultiTurnMetric]]:
@@ -341,24 +341,24 @@ class Judges:
         joint = panel.joint_for(state.context)
         if joint is None:
             return None
-        named = {GOAL: panel.goal_for(state.context), CONTRACT: panel.contract_for(state.context)}
-        readings = {metric.name: self._for(name, reading, state) for name, metric in named.items()}
+        metrics = {GOAL: panel.goal_for(state.context), CONTRACT: panel.contract_for(state.context)}
+        readings = {metric.name: self._for(name, reading, state) for name, metric in metrics.items()}
 
-        async def asked() -> dict[str, MetricResult]:
+        async def ask_jointly() -> dict[str, MetricResult]:
             together = await self._in_time(
                 joint.measured_from(readings),
                 " and ".join(joint.names),
-                lambda fault: {metric.name: metric.failed(fault) for metric in named.values()},
+                lambda fault: {metric.name: metric.failed(fault) for metric in metrics.values()},
             )
-            results = {name: together[metric.name] for name, metric in named.items()}
-            for name, metric in named.items():
+            results = {name: together[metric.name] for name, metric in metrics.items()}
+            for name, metric in metrics.items():
                 failure = results[name].failure
                 if failure is not None and failure.kind in _ASKED_ALONE:
                     again = (await self._alone(name, metric, reading, state))[name]
                     results[name] = again.model_copy(update={"usage": _sum(results[name].usage, again.usage)})
             return results
 
-        return asked()
+        return ask_jointly()
 
     def _for(self, name: str, reading: Reading, state: TestState) -> Reading:
         """Return what a metric gets to know: the contract has the rules of the test, the goal its earlier findings."""
@@ -468,11 +468,11 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
     context = state.context
     known: dict[str, Any] = dict(context.context or {})
     if state.findings:
-        answered = sum(turn.answered for turn in state.turns)
+        answered_count = sum(turn.answered for turn in state.turns)
         known["analysis"] = {
             "findings": list(state.findings),
             "turn_count": len(state.turns),
-            "successful_interactions": answered,
+            "successful_interactions": answered_count,
         }
     return MultiTurnEvaluationInput.model_construct(
         conversation_history=ConversationHistory.model_construct(messages=[], conversation_id=None),

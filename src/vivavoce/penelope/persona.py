@@ -29,7 +29,7 @@ class Persona(BaseModel):
     patience: str = ""
     language: str = ""
 
-    def spoken(self) -> str:
+    def describe(self) -> str:
         """Return the lines for the tester: one for each field that is not empty, such as `style: short sentences`.
 
         The name is left out: it is for people who read results.
@@ -67,8 +67,8 @@ def persona_for(key: str, personas: Sequence[tuple[float, Persona]]) -> Persona:
 
     Shares are numbers above 0 with whatever sum.
     """
-    drawn = int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()) / 2**64
-    left = drawn * sum(share for share, _ in personas)
+    fraction = int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()) / 2**64
+    left = fraction * sum(share for share, _ in personas)
     for share, persona in personas:
         left -= share
         if left < 0:

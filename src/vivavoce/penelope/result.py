@@ -136,5 +136,5 @@ def read_test(test: Test, trajectory: Trajectory) -> TestResult:
     plain = test.model_dump(mode="json", exclude_none=True)
     turns = zip(plain["history"], trajectory.turns, strict=True)
     history = [{**turn, "exchange": exchange} for turn, exchange in turns]
-    kept = {"history": history, "opening": trajectory.opening, "state": trajectory.state}
-    return TestResult.model_validate({**plain, **kept})
+    trajectory_fields = {"history": history, "opening": trajectory.opening, "state": trajectory.state}
+    return TestResult.model_validate({**plain, **trajectory_fields})

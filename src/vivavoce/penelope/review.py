@@ -44,9 +44,9 @@ _OF_TESTS = re.compile(
 )
 """Words by which a user shows that it plays a part."""
 _QUESTION_MARKS = ("?", "？", "؟", "？」", '?"', "?)")
-_NAMED = 3
+_MAX_NAMES = 3
 """Withheld facts that are named in a question."""
-_SHOWN = 240
+_MAX_REPLY_CHARS = 240
 """Characters of the assistant's last reply in a question, its last ones."""
 _COPIED_WORDS = 8
 """Words in a row that count as copied from the brief."""
@@ -64,13 +64,13 @@ def known_details(quotes: Sequence[Evidence], brief: Sequence[str], messages: Se
     )
 
 
-def has_two_sides(quotes: Sequence[Evidence], shown: Sequence[str]) -> bool:
-    """Say whether a contradiction has two different quotes, each from `shown`: the conversation or the brief."""
-    texts = {fold(quote.text) for quote in quotes if any(contains_words(text, quote.text) for text in shown)}
+def has_two_sides(quotes: Sequence[Evidence], sources: Sequence[str]) -> bool:
+    """Say whether a contradiction has two different quotes, each from `sources`: the conversation or the brief."""
+    texts = {fold(quote.text) for quote in quotes if any(contains_words(text, quote.text) for text in sources)}
     return len(texts) > 1
 
 
-def only_tells(quote: str, facts: Sequence[str], wanted: Sequence[str], brief: Sequence[str]) -> bool:
+def only_tells(quote: str, facts: Sequence[str], wishes: Sequence[str], brief: Sequence[str]) -> bool:
     """Say whether a quote tells a fact or the wish of the user, and neither speaks of a test nor copies the brief."""
     words = _WORDS.findall(fold(quote))
     if not words or _OF_TESTS.search(quote):
@@ -79,9 +79,9 @@ def only_tells(quote: str, facts: Sequence[str], wanted: Sequence[str], brief: S
     if any(run in " ".join(_WORDS.findall(fold(text))) for text in brief for run in runs):
         return False
     details = _details(quote)
-    if any(not _is_in(detail, wanted) for detail in details):
+    if any(not _is_in(detail, wishes) for detail in details):
         return False
-    return bool(details) or any(_is_in(fact, [quote]) for fact in facts) or any(is_about_act(quote, w) for w in wanted)
+    return bool(details) or any(_is_in(fact, [quote]) for fact in facts) or any(is_about_act(quote, w) for w in wishes)
 
 
 def looked_up_otherwise(facts: Iterable[str], messages: Sequence[AnyMessage]) -> str | None:
@@ -89,19 +89,19 @@ def looked_up_otherwise(facts: Iterable[str], messages: Sequence[AnyMessage]) ->
 
     Of the `facts`, those count that the user told. Without a call of the assistant there is nothing to compare.
     """
-    said = [message.text for message in messages if isinstance(message, HumanMessage)]
-    told = [fact for fact in facts if any(contains_words(text, fact) for text in said)]
+    user_texts = [message.text for message in messages if isinstance(message, HumanMessage)]
+    told_facts = [fact for fact in facts if any(contains_words(text, fact) for text in user_texts)]
     calls = [
         call.function.arguments
         for message in messages
         if isinstance(message, AIMessage)
         for call in message.tool_calls or ()
     ]
-    if not told or not calls:
+    if not told_facts or not calls:
         return None
-    missing = [fact for fact in told if not any(contains_words(call, fact) for call in calls)]
-    if len(missing) == len(told):
-        return f"no call of the assistant looked for {told[0]!r}"
+    missing = [fact for fact in told_facts if not any(contains_words(call, fact) for call in calls)]
+    if len(missing) == len(told_facts):
+        return f"no call of the assistant looked for {told_facts[0]!r}"
     altered = [fact for fact in missing if any(_bare(fact) in _bare(call) for call in calls if _bare(fact))]
     return f"the assistant looked for something other than {altered[0]!r}" if altered else None
 
@@ -240,7 +240,7 @@ class TesterReview(JudgedMetric):
     def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the brief."""
         context = metric_input.context or {}
-        scripted = _scripted(metric_input)
+        scripted = _scripted_turns(metric_input)
         brief = {name: _plain(context.get(name)) for name in BRIEF}
         return {**brief, "scripted": Wording(turn_span(scripted)) if scripted else None}
 
@@ -258,7 +258,7 @@ class TesterReview(JudgedMetric):
         metric_input = question.metric_input
         about_user = _looking_in(question, _of_its_own_accord(metric_input))
         tester_left = _tester_left(metric_input, question.piece)
-        findings = [_judged(about_user, metric_input, fault, tester_left) for fault in reply.faults]
+        findings = [_judge_fault(about_user, metric_input, fault, tester_left) for fault in reply.faults]
         if reply.obstacle != "none":
             findings.append(_hindrance(question, reply))
         return Verdict(_innocent(findings), reply.reasoning, reply.confidence, findings, turns=question.piece.judged)
@@ -292,7 +292,7 @@ class TesterReview(JudgedMetric):
         last_reply = _last_reply(known.messages)
         doubts: list[str] = []
         if kept_back and verdict.score and not obstacles:
-            names = " or ".join(map(repr, kept_back[:_NAMED]))
+            names = " or ".join(map(repr, kept_back[:_MAX_NAMES]))
             doubts.append(
                 f"Did the assistant ask for {names}, which a restriction forbids the user to tell, and help no further "
                 "without it? Then the brief contradicts itself, and that is the obstacle."
@@ -301,13 +301,13 @@ class TesterReview(JudgedMetric):
         if is_open and verdict.score and not any(obstacle.state == "fail" for obstacle in obstacles):
             doubts.append(
                 "Does the assistant's last message ask for something that the user could have told: "
-                f"{quoted(last_reply[-_SHOWN:])}? Then stopped_early is a decisive fault. An offer of more "
+                f"{quoted(last_reply[-_MAX_REPLY_CHARS:])}? Then stopped_early is a decisive fault. An offer of more "
                 "help asks for nothing."
             )
         if any(_is_excuse(obstacle) for obstacle in obstacles) and not only_refuses_or_promises(last_reply):
             doubts.append(
-                f"Does the assistant say that it did what the goal asks for: {quoted(last_reply[-_SHOWN:])}? An "
-                "assistant that says so without having done it is not excused: then the obstacle is none."
+                f"Does the assistant say that it did what the goal asks for: {quoted(last_reply[-_MAX_REPLY_CHARS:])}? "
+                "An assistant that says so without having done it is not excused: then the obstacle is none."
             )
         return doubts
 
@@ -328,7 +328,7 @@ def _looking_in(question: Question, messages: Sequence[AnyMessage]) -> Question:
 
 def _of_its_own_accord(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
     """Return what the user says, with nothing in the turns in which the brief prescribes its words."""
-    scripted = _scripted(metric_input)
+    scripted = _scripted_turns(metric_input)
     messages = users_messages(metric_input)
     return [HumanMessage(content="") if turn in scripted else message for turn, message in enumerate(messages)]
 
@@ -345,11 +345,11 @@ def _texts(part: object) -> list[str]:
     """Return the texts in a part of the brief; what is neither a text nor a list of texts, as a judge reads it."""
     plain = _plain(part)
     if isinstance(plain, list | tuple):
-        return [text for one in cast("Sequence[object]", plain) for text in _texts(one)]
+        return [text for entry in cast("Sequence[object]", plain) for text in _texts(entry)]
     return [] if plain is None else [plain if isinstance(plain, str) else quoted(plain)]
 
 
-def _scripted(metric_input: MultiTurnEvaluationInput) -> Sequence[int]:
+def _scripted_turns(metric_input: MultiTurnEvaluationInput) -> Sequence[int]:
     return (metric_input.context or {}).get("scripted") or ()
 
 
@@ -358,7 +358,7 @@ def _tester_left(metric_input: MultiTurnEvaluationInput, piece: Piece) -> bool:
     return (metric_input.context or {}).get("ended_by") == "tester" and piece.last == len(users_messages(metric_input))
 
 
-def _judged(
+def _judge_fault(
     question: Question, metric_input: MultiTurnEvaluationInput, fault: TesterFault, tester_left: bool
 ) -> Finding:
     """Return a fault as a finding, with why it does not count, None where it does."""
@@ -367,8 +367,8 @@ def _judged(
         unfounded = None
         dismissed = _not_early(metric_input) if tester_left else "the tester did not end this conversation"
     else:
-        unfounded = _unfounded(finding, "in no message that the user wrote itself")
-        dismissed = unfounded or _refuted(fault.kind, finding, metric_input)
+        unfounded = _evidence_problem(finding, "in no message that the user wrote itself")
+        dismissed = unfounded or _refutation(fault.kind, finding, metric_input)
     data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed, "unfounded": unfounded is not None}
     state: FindingState = "skip" if dismissed else "fail" if fault.decisive else "partial"
     return finding.model_copy(update={"state": state, "blame": "tester", "data": data})
@@ -399,7 +399,7 @@ def _not_early(metric_input: MultiTurnEvaluationInput) -> str | None:
     return "the assistant had said that it was done" if replies and says_done(replies[-1]) else None
 
 
-def _refuted(kind: FaultKind, finding: Finding, metric_input: MultiTurnEvaluationInput) -> str | None:
+def _refutation(kind: FaultKind, finding: Finding, metric_input: MultiTurnEvaluationInput) -> str | None:
     """Return why the brief or the conversation refutes a fault, None where they do not."""
     messages = metric_input.messages
     if kind == "broke_character":
@@ -407,23 +407,25 @@ def _refuted(kind: FaultKind, finding: Finding, metric_input: MultiTurnEvaluatio
         return "it declines to tell what a restriction withholds" if keeps else None
     brief = [message.text for message in _brief_texts(metric_input)]
     if kind == "invented_fact":
-        scripted = [users_messages(metric_input)[turn].text for turn in _scripted(metric_input)]
+        scripted = [users_messages(metric_input)[turn].text for turn in _scripted_turns(metric_input)]
         known = known_details(finding.evidence, [*brief, *scripted], messages)
         return "its numbers and names are in the brief, or the assistant had said them" if known else None
     if kind == "contradiction":
-        shown = [*brief, *(message.text for message in messages)]
+        sources = [*brief, *(message.text for message in messages)]
         return (
             None
-            if has_two_sides(finding.evidence, shown)
+            if has_two_sides(finding.evidence, sources)
             else "it does not quote two things that contradict each other"
         )
     if kind == "leak":
         known_facts = (metric_input.context or {}).get("facts")
         facts = fact_values(known_facts)
-        wanted = [*facts, metric_input.goal or ""]
+        wishes = [*facts, metric_input.goal or ""]
         sentences = [text for text in brief if text not in _texts(known_facts)]
-        told = all(only_tells(quote.text, facts, wanted, sentences) for quote in finding.evidence if quote.verified)
-        return "it only tells a fact that the user knows, or what the user wants" if told else None
+        only_tells_facts = all(
+            only_tells(quote.text, facts, wishes, sentences) for quote in finding.evidence if quote.verified
+        )
+        return "it only tells a fact that the user knows, or what the user wants" if only_tells_facts else None
     return None
 
 
@@ -435,15 +437,15 @@ def _hindrance(question: Question, reply: ReviewReply) -> Finding:
     """
     what, kind = _HINDRANCE[reply.obstacle], reply.obstacle.replace("_", " ")
     known = question.metric_input
-    shown = [SystemMessage(content=known.policy or ""), *known.messages]
+    messages = [SystemMessage(content=known.policy or ""), *known.messages]
     if reply.obstacle in _IN_THE_BRIEF:
-        finding = _looking_in(question, [*_brief_texts(known), *shown]).finding(
+        finding = _looking_in(question, [*_brief_texts(known), *messages]).finding(
             OBSTACLE, what, kind, "fail", reply.obstacle_evidence
         )
-        dismissed = unfounded = _unfounded(finding, "neither in the conversation nor in the brief")
+        dismissed = unfounded = _evidence_problem(finding, "neither in the conversation nor in the brief")
     else:
-        finding = _looking_in(question, shown).finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
-        dismissed = unfounded = _unfounded(finding, "neither in the conversation nor in the policy")
+        finding = _looking_in(question, messages).finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
+        dismissed = unfounded = _evidence_problem(finding, "neither in the conversation nor in the policy")
         if dismissed is None and says_done(_last_reply(known.messages)):
             dismissed = "the assistant said that it was done"
         if reply.obstacle == "unknown_facts" and dismissed is None:
@@ -463,7 +465,7 @@ def _last_reply(messages: Sequence[AnyMessage]) -> str:
     return next(replies, "")
 
 
-def _unfounded(finding: Finding, where: str) -> str | None:
+def _evidence_problem(finding: Finding, where: str) -> str | None:
     if any(quote.verified for quote in finding.evidence):
         return None
     return f"its evidence is {where}" if finding.evidence else "it has no evidence"

@@ -42,7 +42,7 @@ def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
     forbidden = withheld_facts(about.restrictions, about.facts)
     brief = {
         "scenario": about.scenario,
-        "persona": about.persona.spoken() if about.persona else None,
+        "persona": about.persona.describe() if about.persona else None,
         "facts": about.facts,
         "background": about.context,
         "restrictions": list(about.restrictions),

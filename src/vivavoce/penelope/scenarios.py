@@ -20,7 +20,7 @@ from vivavoce.models.model import Model, Request
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.brief_problems import brief_problem, is_empty_word, placeholder_in, with_made_up_address
 from vivavoce.penelope.persona import Persona
-from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.prompts import load_prompt
 from vivavoce.penelope.target_data import Excerpt, TargetData
 from vivavoce.records.score import shorten
 from vivavoce.safe_text import safe
@@ -151,7 +151,7 @@ async def stream_scenarios(
             task = {"description": description, "focus": focus, "count": min(BATCH, n - len(goals)), "earlier": goals}
             excerpt = Excerpt() if known is None else known.excerpt(trial)
             task |= {"records": list(map(Wording, excerpt.lines)), "unshown": excerpt.unshown}
-            answer = await ask(opened, packaged("scenarios", *task).render(task), Parts, trial)
+            answer = await ask(opened, load_prompt("scenarios", *task).render(task), Parts, trial)
             for part in answer.scenarios:
                 if problem := problem_of(part):
                     log.warning("a scenario was dropped and requested again: %s", safe(problem))
@@ -190,8 +190,8 @@ def scenario_of(part: Part, name: str) -> Scenario:
     """Return the scenario that a model wrote down, without what it left empty."""
     lists: dict[str, Any] = {}
     if isinstance(part, WholePart):
-        listed = part.model_dump(include={"restrictions", "must", "must_not", "tags"})
-        lists = {key: tuple(text for text in texts if _is_rule(text)) for key, texts in listed.items()}
+        texts_by_field = part.model_dump(include={"restrictions", "must", "must_not", "tags"})
+        lists = {key: tuple(text for text in texts if _is_rule(text)) for key, texts in texts_by_field.items()}
         lists["adversarial"] = part.expects == "refusal"
     persona_fields = {
         field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if _is_said(words)

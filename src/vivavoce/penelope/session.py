@@ -90,42 +90,42 @@ class TestSession:
         on_cancelled = None if self.on_cancelled is None else _after(first, self.on_cancelled)
         again = replace(self, setup=replace(self.setup, limits=limits), on_cancelled=on_cancelled)
         with new_attempt(REPEAT):
-            return _joined(first, await again._once())
+            return _join_tries(first, await again._once())
 
     async def _once(self) -> TestResult:
-        begun = datetime.now(UTC)
+        start_time = datetime.now(UTC)
         dialogue = Dialogue(self.channel, self.opening)
         try:
-            result = await self._examine(dialogue, begun)
+            result = await self._examine(dialogue, start_time)
             world = await dialogue.world()
             return result if world is None else result.model_copy(update={"state": world})
         finally:
             await dialogue.close()
 
-    async def _examine(self, dialogue: Dialogue, begun: datetime) -> TestResult:
+    async def _examine(self, dialogue: Dialogue, start_time: datetime) -> TestResult:
         state = TestState(self.context, stateless=dialogue.stateless, visible_calls=visible_calls(self.channel.target))
         try:
             with foreign_code():
                 loop = self._loop(dialogue, state)
         except Exception as error:  # a user-defined tool or condition cannot begin
-            return _result_without_test(self.context, "broken", failure_of(error, "tester"), begun)
+            return _result_without_test(self.context, "broken", failure_of(error, "tester"), start_time)
         try:
-            return await self._judged(loop, begun)
+            return await self._judge(loop, start_time)
         except asyncio.CancelledError:
             if self.on_cancelled is not None:
-                self.on_cancelled(self._cancelled(loop, begun))
+                self.on_cancelled(self._cancelled_result(loop, start_time))
             raise
 
-    async def _judged(self, loop: TurnLoop, begun: datetime) -> TestResult:
+    async def _judge(self, loop: TurnLoop, start_time: datetime) -> TestResult:
         state = loop.state
         stop, failure = await self._lead(loop)
         evaluation = await loop.judges.at_end(state, self.setup.review)
         verdict = decide(state, stop, evaluation, [guard.name for guard in self.setup.panel.guards])
-        verdict, review = await self._reviewed(loop, stop, verdict, evaluation[GOAL])
-        result = self._result(loop, begun, stop, verdict, failure or _failure_of(state))
+        verdict, review = await self._review(loop, stop, verdict, evaluation[GOAL])
+        result = self._result(loop, start_time, stop, verdict, failure or _failure_of(state))
         return result.model_copy(update={"evaluation": evaluation, "review": review})
 
-    def _cancelled(self, loop: TurnLoop, begun: datetime) -> TestResult:
+    def _cancelled_result(self, loop: TurnLoop, start_time: datetime) -> TestResult:
         """Return what was held of a test that is cancelled; it is judged by nobody."""
         state = loop.state
         failure = Failure(blame="environment", kind=CANCELLED, message="the test was cancelled")
@@ -134,10 +134,10 @@ class TestSession:
             state.turns[-1] = state.turns[-1].model_copy(update={"exchange": exchange})
         stop = Stop(CANCELLED, TestStatus.ABORTED, failure.message)
         verdict = Verdict(stop.status, False, None, [], failure.blame, failure.message)
-        return self._result(loop, begun, stop, verdict, failure)
+        return self._result(loop, start_time, stop, verdict, failure)
 
     def _result(
-        self, loop: TurnLoop, begun: datetime, stop: Stop, verdict: Verdict, failure: Failure | None
+        self, loop: TurnLoop, start_time: datetime, stop: Stop, verdict: Verdict, failure: Failure | None
     ) -> TestResult:
         """Return the result of a test, without any evaluation."""
         state = loop.state
@@ -162,7 +162,7 @@ class TestSession:
             review=None,
             usage=state.usage,
             metadata=self._metadata(state, loop),
-            start_time=begun,
+            start_time=start_time,
             end_time=datetime.now(UTC),
             discarded=[],
         )
@@ -173,7 +173,7 @@ class TestSession:
         try:
             async with scope:
                 if failure := await loop.take_up(self.earlier):
-                    return _broken(failure)
+                    return _broken_stop(failure)
                 stop = first_stop(loop.conditions, loop.state) if self.earlier else None
                 return stop or await loop.run(), None
         except TimeoutError:
@@ -182,11 +182,11 @@ class TestSession:
             stop = TimeoutCondition(self.setup.limits.seconds)
             return stop.check(loop.state) or Stop(stop.name, TestStatus.TIMEOUT, "the time is over"), None
         except Fault as fault:
-            return _broken(failure_of(fault, "tester"))
+            return _broken_stop(failure_of(fault, "tester"))
         except VivavoceError:
             raise
         except Exception as error:
-            return _broken(failure_of(error, "tester"))
+            return _broken_stop(failure_of(error, "tester"))
 
     def _loop(self, dialogue: Dialogue, state: TestState) -> TurnLoop:
         setup = self.setup
@@ -208,7 +208,7 @@ class TestSession:
             on_turn=self.on_turn,
         )
 
-    async def _reviewed(
+    async def _review(
         self, loop: TurnLoop, stop: Stop, verdict: Verdict, goal: MetricResult
     ) -> tuple[Verdict, MetricResult | None]:
         """Return the verdict after a review of the tester, and the review; None where the test needs none."""
@@ -245,7 +245,7 @@ class TestSession:
         }
 
 
-def _joined(first: TestResult, second: TestResult) -> TestResult:
+def _join_tries(first: TestResult, second: TestResult) -> TestResult:
     """Return the second try with the first one beside it, whose usage counts too."""
     roles = first.usage | second.usage
     total = {role: first.usage.get(role, Usage()) + second.usage.get(role, Usage()) for role in roles}
@@ -253,7 +253,7 @@ def _joined(first: TestResult, second: TestResult) -> TestResult:
 
 
 def _after(first: TestResult, on_cancelled: OnCancelled) -> OnCancelled:
-    return lambda second: on_cancelled(_joined(first, second))
+    return lambda second: on_cancelled(_join_tries(first, second))
 
 
 def _judge(panel: Panel) -> str | None:
@@ -281,11 +281,11 @@ def _failure_of(state: TestState) -> Failure | None:
     return state.turns[-1].exchange.failure if state.turns else None
 
 
-def _broken(failure: Failure) -> tuple[Stop, Failure]:
+def _broken_stop(failure: Failure) -> tuple[Stop, Failure]:
     return Stop("broken", TestStatus.ERROR, failure.message, failure.blame), failure
 
 
-def _result_without_test(context: TestContext, stopped_by: str, failure: Failure, begun: datetime) -> TestResult:
+def _result_without_test(context: TestContext, stopped_by: str, failure: Failure, start_time: datetime) -> TestResult:
     return TestResult(
         status=TestStatus.ERROR,
         goal_achieved=False,
@@ -295,6 +295,6 @@ def _result_without_test(context: TestContext, stopped_by: str, failure: Failure
         blame=failure.blame,
         blame_reason=failure.message,
         failure=failure,
-        start_time=begun,
+        start_time=start_time,
         end_time=datetime.now(UTC),
     )

@@ -108,10 +108,10 @@ class SimpleGoalEvaluator(GoalQuestion):
 
     def read(self, reply: SimpleGoalEval, question: Question) -> Verdict:
         """Return yes or no, from the criteria."""
-        counted = len(split_turns(question.metric_input.messages)[1])
+        turn_count = len(split_turns(question.metric_input.messages)[1])
         all_met = all(criterion.met for criterion in reply.criteria_evaluations)
         differs = {
-            "turn_count": reply.turn_count not in (None, counted),
+            "turn_count": reply.turn_count not in (None, turn_count),
             "all_criteria_met": reply.all_criteria_met not in (None, all_met),
             "goal_achieved": reply.goal_achieved is True and not all_met,
         }
@@ -121,14 +121,14 @@ class SimpleGoalEvaluator(GoalQuestion):
         criteria = [_criterion(question, criterion, acts) for criterion in reply.criteria_evaluations]
         extra = {
             "all_criteria_met": all_met,
-            "turn_count": counted,
+            "turn_count": turn_count,
             "findings": [
                 f"[{_met_or_not(criterion)}] {criterion.criterion}: {criterion.evidence}"
                 for criterion in reply.criteria_evaluations
             ],
             "disagreements": [name for name, differing in differs.items() if differing],
         }
-        reasoning = f"Turn count: {counted}. {reply.reasoning}"
+        reasoning = f"Turn count: {turn_count}. {reply.reasoning}"
         evidence = question.checker.checked(reply.evidence)
         achieved = all_met and reply.goal_achieved is not False
         return Verdict(achieved, reasoning, reply.confidence, criteria, evidence, extra)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from vivavoce.comparing.text import fold
 from vivavoce.errors import Blame, TestingFault
 from vivavoce.penelope.context import GoalProgress, TestState
-from vivavoce.penelope.words import spelled_small
+from vivavoce.penelope.words import snake_case
 from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import TestStatus
 from vivavoce.user_code import foreign_code
@@ -43,7 +43,7 @@ class StoppingCondition:
         """Name a condition."""
         super().__init_subclass__(**more)
         if not cls.name:
-            cls.name = spelled_small(cls.__name__.removesuffix("Condition"))
+            cls.name = snake_case(cls.__name__.removesuffix("Condition"))
 
     def check(self, state: TestState) -> Stop | None:
         """Return why the test stops now, None when it goes on; where only `should_stop` says so, the test has failed.

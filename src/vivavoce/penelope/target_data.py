@@ -10,7 +10,7 @@ from vivavoce.errors import UsageError
 from vivavoce.penelope.words import Words
 from vivavoce.safe_text import quoted
 
-MOST = 10_000_000
+MAX_CHARS = 10_000_000
 """Characters of data at most; a value is looked up in all of them."""
 ROOM = 24_000
 """Characters of data that one request shows at most."""
@@ -40,8 +40,8 @@ class TargetData:
             if line in lines:
                 continue
             size += len(line)
-            if size > MOST:
-                raise UsageError(f"the data has more than {MOST:,} characters; remove records")
+            if size > MAX_CHARS:
+                raise UsageError(f"the data has more than {MAX_CHARS:,} characters; remove records")
             lines[line] = None
             texts += _values(record)
         if not lines:

@@ -20,7 +20,7 @@ from vivavoce.models.answers import read_answer
 from vivavoce.models.model import Model, ModelReply, Request, known_identity
 from vivavoce.models.modes import CAPABILITIES
 from vivavoce.penelope.context import TestContext
-from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.prompts import load_prompt
 from vivavoce.penelope.tools.end_conversation import NAME as END
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.target_interaction import result_text
@@ -45,12 +45,12 @@ class WrittenStep(BaseModel):
     @property
     def call(self) -> tuple[str, dict[str, Any], str]:
         """The call of a tool that means the same: its name, its arguments, and why."""
-        given, why = self.model_dump(exclude_none=True), self._text("reasoning")
+        fields, why = self.model_dump(exclude_none=True), self._text("reasoning")
         if self._text("message"):
-            return SEND, {name: given[name] for name in ("message", "files") if given.get(name)}, why
+            return SEND, {name: fields[name] for name in ("message", "files") if fields.get(name)}, why
         if self._text("leave"):
-            return END, {"reason": given["leave"]}, why
-        return given["tool"], given.get("arguments", {}), why
+            return END, {"reason": fields["leave"]}, why
+        return fields["tool"], fields.get("arguments", {}), why
 
     def _text(self, name: str) -> str:
         return (getattr(self, name, None) or "").strip()
@@ -70,7 +70,7 @@ def step_shape(tools: tuple[str, ...], files: tuple[str, ...], reasoning: bool) 
     return create_model("Step", __base__=WrittenStep, **fields)
 
 
-def written(step: Step) -> dict[str, Any]:
+def write_step(step: Step) -> dict[str, Any]:
     """Return a step as a model writes it."""
     reasoning = {"reasoning": step.reasoning} if step.reasoning else {}
     arguments = step.tool_arguments
@@ -149,7 +149,7 @@ class Memory:
     def _condense(self) -> None:
         upto = max(self.condensed, (self.condensed + len(self._turns)) // 2)
         for entries in self._turns[self.condensed : upto]:
-            entries[:] = [_condensed(entry) for entry in entries if isinstance(entry, Turn)]
+            entries[:] = [_condense(entry) for entry in entries if isinstance(entry, Turn)]
         self.condensed = upto
         self._rewrite()
 
@@ -169,12 +169,12 @@ def _native(step: Step) -> Sequence[AnyMessage]:
 def _as_json(step: Step) -> Sequence[AnyMessage]:
     if not step.assistant_message.tool_calls:
         return _native(step)
-    message = AIMessage(content=json.dumps(written(step), ensure_ascii=False))
+    message = AIMessage(content=json.dumps(write_step(step), ensure_ascii=False))
     label = "The assistant answers" if isinstance(step, Turn) and step.answered else "Result"
     return [message, HumanMessage(content=f"{label}: {step.tool_message.text}")]
 
 
-def _condensed(turn: Turn) -> Turn:
+def _condense(turn: Turn) -> Turn:
     if not turn.answered:
         return turn
     short = result_text(ToolResult(success=True, output={"response": shorten(turn.reply, CONDENSED_REPLY)}))
@@ -287,7 +287,7 @@ class Tester:
         return Answer(calls, "" if calls else reply.text, reply.usage)
 
     @property
-    def wanted(self) -> str:
+    def retry_advice(self) -> str:
         """What is wrong with an answer that is only words, and what to answer instead."""
         if self.memory.native:
             return "no tool was called, so nothing was sent; call exactly one of the tools"
@@ -361,17 +361,17 @@ def brief(context: TestContext, tools: Mapping[str, Tool], transparent: bool, *,
     values |= {"send": Wording(SEND), "leave": Wording(END)}
     persona = context.persona
     values["language"] = " ".join(persona.language.split()) if persona else ""
-    values["persona"] = persona.model_copy(update={"language": ""}).spoken().splitlines() if persona else []
+    values["persona"] = persona.model_copy(update={"language": ""}).describe().splitlines() if persona else []
     values["tools"] = [
         {"name": Wording(name), "words": Wording(tools[name].documentation), "arguments": dict(tools[name].parameters)}
         for name in _to_think(tools)
     ]
-    return packaged("tester", *_BRIEF).render(values)
+    return load_prompt("tester", *_BRIEF).render(values)
 
 
 def brief_hash() -> str:
     """Return a hash of the template of these instructions."""
-    return packaged("tester", *_BRIEF).hash
+    return load_prompt("tester", *_BRIEF).hash
 
 
 def _wire(tool: Tool, transparent: bool) -> dict[str, Any]:
@@ -405,6 +405,6 @@ def _written_call(text: str) -> _WrittenCall:
     Raises:
         ValueError: there is none, or more than one.
     """
-    found = read_answer(text, {}).parsed
-    named = {_SPELLINGS.get(key, key): value for key, value in found.items()}
-    return _WrittenCall.model_validate(read_answer(json.dumps(named), _WrittenCall).parsed)
+    fields = read_answer(text, {}).parsed
+    call_fields = {_SPELLINGS.get(key, key): value for key, value in fields.items()}
+    return _WrittenCall.model_validate(read_answer(json.dumps(call_fields), _WrittenCall).parsed)

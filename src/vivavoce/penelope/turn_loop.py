@@ -84,8 +84,8 @@ class TurnLoop:
             Fault: the session cannot begin, or the world of the row cannot be returned to.
         """
         state, dialogue = self.state, self.send.dialogue
-        heard = [turn.exchange for turn in _heard(earlier)]
-        exchanges = await dialogue.go_on([turn.exchange for turn in earlier], heard)
+        heard_exchanges = [turn.exchange for turn in _heard_turns(earlier)]
+        exchanges = await dialogue.go_on([turn.exchange for turn in earlier], heard_exchanges)
         state.opening = list(dialogue.opening)
         for turn, exchange in zip(earlier, exchanges, strict=False):
             self.tester.memory.begin_turn(f"Turn {turn.turn_number} of at most {state.context.max_turns}.")
@@ -115,8 +115,8 @@ class TurnLoop:
         last = state.turns[-1] if state.turns else None
         if last is None or not last.reply.strip() or not heeds_refusals(self.strategy) or refuses_in_words(last):
             return
-        asked = panel.refusal.measured(self.judges.metric_input(state))
-        result = await self.judges.in_time(asked, panel.refusal)
+        question = panel.refusal.measured(self.judges.metric_input(state))
+        result = await self.judges.in_time(question, panel.refusal)
         state.spend("judge", result.usage)
         if result.state != "scored":
             state.counts["refusal_not_judged"] += 1
@@ -146,7 +146,7 @@ class TurnLoop:
         fresh = await self._prepare(move)
         self.tester.memory.begin_turn(self._note(move, fresh))
         if move.say is not None:
-            await self._say(_scripted(move.say, len(state.turns)), fresh)
+            await self._say(_scripted_call(move.say, len(state.turns)), fresh)
             return True
         while not (state.left or first_stop(self._within, state)):
             if await self._steps(fresh):
@@ -192,7 +192,7 @@ class TurnLoop:
         state.tester_failures.clear()
         state.spend("tester", answer.usage)
         if not answer.calls:
-            self._refused(AIMessage(content=answer.text or ""), "", self.tester.wanted)
+            self._refuse(AIMessage(content=answer.text or ""), "", self.tester.retry_advice)
             return False
         ended = False
         for call in answer.calls:
@@ -281,14 +281,14 @@ class TurnLoop:
         """Return the text of a tool's result for the model, and its findings; an exception becomes such a text."""
         try:
             with foreign_code():
-                result = self._counted(tool, await tool.aexecute(**arguments))
+                result = self._count_usage(tool, await tool.aexecute(**arguments))
                 return result_text(cut_result(result)), cut_findings(tool.findings(result))
         except BudgetExhausted:
             raise
         except Exception as error:
             return result_text(ToolResult(success=False, error=shorten(f"{type(error).__name__}: {error}", 500))), []
 
-    def _counted(self, tool: Tool, result: ToolResult) -> ToolResult:
+    def _count_usage(self, tool: Tool, result: ToolResult) -> ToolResult:
         """Return a result without the usage of a model behind the tool, which is counted instead."""
         if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be user-defined
             raise TypeError(f"{tool.name} returned a {type(result).__name__}, not a ToolResult")
@@ -335,9 +335,9 @@ class TurnLoop:
         state.tester_gone = hopeless or isinstance(error, UsageError)
 
     def _note_refusal(self, call: Call, why: str) -> None:
-        self._refused(call.message, call.reasoning, why)
+        self._refuse(call.message, call.reasoning, why)
 
-    def _refused(self, message: AIMessage, reasoning: str, why: str) -> None:
+    def _refuse(self, message: AIMessage, reasoning: str, why: str) -> None:
         result = result_text(ToolResult(success=False, error=why))
         step = Step.model_construct(
             assistant_message=message, tool_message=_tool_message(message, result), reasoning=reasoning, refused=True
@@ -349,8 +349,8 @@ class TurnLoop:
 
 def as_led(exchange: trajectory.Turn) -> Turn:
     """Return a turn in which somebody else spoke to the target, as if the test had prescribed the message."""
-    said = next(message.text for message in exchange.messages if message.role == "user")
-    return _turn(_scripted(said, exchange.index), exchange, exchange.index + 1, [], None, fresh=False)
+    text = next(message.text for message in exchange.messages if message.role == "user")
+    return _turn(_scripted_call(text, exchange.index), exchange, exchange.index + 1, [], None, fresh=False)
 
 
 def _turn(
@@ -375,7 +375,7 @@ def _turn(
     )
 
 
-def _heard(earlier: Sequence[Turn]) -> list[Turn]:
+def _heard_turns(earlier: Sequence[Turn]) -> list[Turn]:
     """Return the turns that the target knows of: those of the session that goes on, which were not taken back."""
     begins = max((place for place, turn in enumerate(earlier) if turn.fresh), default=0)
     return [turn for turn in earlier[begins:] if not turn.forgotten]
@@ -401,7 +401,7 @@ def _tool_message(message: AIMessage, content: str) -> ToolMessage:
     )
 
 
-def _scripted(text: str, number: int) -> Call:
+def _scripted_call(text: str, number: int) -> Call:
     function = FunctionCall(name=SEND, arguments=ToolCall(name=SEND, args={"message": text}).function.arguments)
     message = AIMessage(tool_calls=[ToolCall(id=f"{SCRIPTED}{number + 1}", function=function)])
     return Call(message, SEND, {"message": text}, "scripted")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vivavoce.penelope.result import TestResult
     from vivavoce.penelope.turn import Turn
 
-_LONGEST = 2_000
+_MAX_MESSAGE_CHARS = 2_000
 """Characters of one message that are shown."""
 
 
@@ -87,9 +87,9 @@ def _answer(turn: Turn) -> str:
     return turn.exchange.failure.message if turn.exchange.failure else turn.reply
 
 
-def _one_line(text: str, limit: int = _LONGEST) -> str:
+def _one_line(text: str, limit: int = _MAX_MESSAGE_CHARS) -> str:
     return " ".join((shorten(safe(text), limit) or "").split())
 
 
 def _cell(text: str) -> str:
-    return escape(shorten(safe(text), _LONGEST) or "").replace("\n", "<br>")
+    return escape(shorten(safe(text), _MAX_MESSAGE_CHARS) or "").replace("\n", "<br>")

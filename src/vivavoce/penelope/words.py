@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from vivavoce.comparing.text import FoldedText
 
 
-def spelled_small(name: str) -> str:
+def snake_case(name: str) -> str:
     """Return the name of a class in the words of it: `PriceCheck` is `price_check`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 

@@ -65,8 +65,8 @@ def receiver_named(call: ToolCall) -> str | None:
     """
     if key_of(call.name) in _BY_ARGUMENT:
         return _argument(call)
-    found = _BY_NAME.fullmatch(call.name)
-    return found[1] if found else None
+    match = _BY_NAME.fullmatch(call.name)
+    return match[1] if match else None
 
 
 def _argument(call: ToolCall) -> str | None:
@@ -82,11 +82,11 @@ class Agents:
     """The agents of one conversation.
 
     `acting` has for each message the agent that it belongs to, None where the log names none and for what others say.
-    `names` are the agents in the order in which they come. `listed` are further ones that could have been.
+    `names` are the agents in the order in which they come. `agent_names` are further ones that could have been.
     """
 
     messages: Sequence[AnyMessage]
-    listed: Sequence[str] = ()
+    agent_names: Sequence[str] = ()
     acting: list[str | None] = field(init=False)
     names: list[str] = field(init=False)
     _known: dict[str, str] = field(init=False)
@@ -100,7 +100,7 @@ class Agents:
                 agent = self._known.setdefault(key_of(message.name), message.name) if message.name else None
             self.acting.append(agent if message.role in ("assistant", "tool") else None)
         self.names = list(self._known.values())
-        for name in self.listed:
+        for name in self.agent_names:
             self._known.setdefault(key_of(name), name)
 
     @property
@@ -108,19 +108,19 @@ class Agents:
         """Whether more than one of them speaks or acts."""
         return len(self.names) > 1
 
-    def known(self, name: str) -> str | None:
+    def find_agent(self, name: str) -> str | None:
         """Return the agent that is called so, in whatever spelling and with or without the word agent; else None."""
         key = key_of(name)
         others = (key.removesuffix("agent"), f"{key}agent")
-        return next((self._known[one] for one in (key, *others) if one in self._known), None)
+        return next((self._known[spelling] for spelling in (key, *others) if spelling in self._known), None)
 
     def tools(self) -> dict[str, frozenset[str]]:
         """Return the tools of each agent as far as the log tells: all that any of its messages says that it had."""
-        found: dict[str, frozenset[str]] = {}
+        tools_by_agent: dict[str, frozenset[str]] = {}
         for message, agent in zip(self.messages, self.acting, strict=True):
             if agent is not None and isinstance(message, AIMessage) and message.agent_tools is not None:
-                found[agent] = found.get(agent, frozenset()).union(message.agent_tools)
-        return found
+                tools_by_agent[agent] = tools_by_agent.get(agent, frozenset()).union(message.agent_tools)
+        return tools_by_agent
 
     def handoffs(self) -> list[Handoff]:
         """Return every handoff in order.
@@ -129,28 +129,30 @@ class Agents:
         unless its result is an error.
         """
         answers = {id(call): answer for call, answer in tool_results(self.messages)}
-        found: list[Handoff] = []
+        handoffs: list[Handoff] = []
         open_to: str | None = None
-        told: str | None = None
+        reported_receiver: str | None = None
         speaking: str | None = None
         for place, message in enumerate(self.messages):
             if not isinstance(message, AIMessage):
-                told = None if message.role == "user" else told
+                reported_receiver = None if message.role == "user" else reported_receiver
                 continue
             agent = self.acting[place]
             if agent is not None and speaking not in (None, agent):
                 if open_to != agent:
-                    found.append(Handoff(place, speaking, agent, "unstated"))
-                open_to = told = None
+                    handoffs.append(Handoff(place, speaking, agent, "unstated"))
+                open_to = reported_receiver = None
             speaking = agent or speaking
             handoff = self._handoff(place, message, answers)
-            if handoff is not None and told != handoff.receiver:  # else it is said again, as by a call and a message
-                found.append(handoff)
-                open_to = told = handoff.receiver
-        return found
+            if (
+                handoff is not None and reported_receiver != handoff.receiver
+            ):  # else it is said again, as by a call and a message
+                handoffs.append(handoff)
+                open_to = reported_receiver = handoff.receiver
+        return handoffs
 
     def handoff_after(self, message: AnyMessage) -> Handoff | None:
-        """Return the handoff of which a reader is told after one of the messages, None where there is none.
+        """Return the handoff that a reader sees after one of the messages, None where there is none.
 
         That is the one that hands over, with the results of its calls; of one that is unstated, the one before.
         """
@@ -158,19 +160,19 @@ class Agents:
 
     @cached_property
     def _told_after(self) -> dict[int, Handoff]:
-        found: dict[int, Handoff] = {}
-        for one in self.handoffs():
-            place = one.message - (one.how == "unstated")
+        handoffs_by_message: dict[int, Handoff] = {}
+        for handoff in self.handoffs():
+            place = handoff.message - (handoff.how == "unstated")
             while place + 1 < len(self.messages) and self.messages[place + 1].role == "tool":
                 place += 1
-            found[id(self.messages[place])] = one
-        return found
+            handoffs_by_message[id(self.messages[place])] = handoff
+        return handoffs_by_message
 
     def _handoff(self, place: int, message: AIMessage, answers: Mapping[int, ToolMessage | None]) -> Handoff | None:
         sender, stated = self.acting[place], message.handoff_to
         call, receiver = self._handing_over(message, answers)
         if stated:
-            return Handoff(place, sender, self.known(stated) or stated, "stated" if call is None else "call", call)
+            return Handoff(place, sender, self.find_agent(stated) or stated, "stated" if call is None else "call", call)
         return None if receiver is None else Handoff(place, sender, receiver, "call", call)
 
     def _handing_over(
@@ -178,32 +180,35 @@ class Agents:
     ) -> tuple[ToolCall | None, str | None]:
         """Return the first call of a message that hands over, and to whom."""
         for call in message.tool_calls or ():
-            named, answer = receiver_named(call), answers.get(id(call))
-            if named is None or (answer is not None and outcome_of(answer) != "succeeded"):
+            receiver_name, answer = receiver_named(call), answers.get(id(call))
+            if receiver_name is None or (answer is not None and outcome_of(answer) != "succeeded"):
                 continue
-            receiver = self.known(named) or (named if key_of(call.name) in _BY_ARGUMENT else None)
+            receiver = self.find_agent(receiver_name) or (receiver_name if key_of(call.name) in _BY_ARGUMENT else None)
             if receiver is not None or message.handoff_to:
                 return call, receiver
         return None, None
 
-    def of_finding(self, one: Finding, turn: int | None = None) -> str | None:
+    def of_finding(self, finding: Finding, turn: int | None = None) -> str | None:
         """Return the agent that a finding is about, None if it does not tell, or is about somebody else.
 
         `turn` is that of the score that the finding belongs to, None for one of the whole conversation. A finding names
         its agent, or the index of a message, or has verified evidence; else it is the one that acts last in its turn.
         """
-        if isinstance(told := one.data.get("agent"), str) and (agent := self.known(told)) is not None:
+        if (
+            isinstance(agent_name := finding.data.get("agent"), str)
+            and (agent := self.find_agent(agent_name)) is not None
+        ):
             return agent
-        place = one.data.get("message")
-        if isinstance(place, int) and 0 <= place < len(self.acting) and turn in (None, one.turn):
+        place = finding.data.get("message")
+        if isinstance(place, int) and 0 <= place < len(self.acting) and turn in (None, finding.turn):
             return self.acting[place]
-        for evidence in one.evidence:
-            if evidence.verified and (agent := self._cited(evidence, turn)) is not None:
+        for evidence in finding.evidence:
+            if evidence.verified and (agent := self._find_cited_agent(evidence, turn)) is not None:
                 return agent
-        last = one.turn if turn is None else turn
+        last = finding.turn if turn is None else turn
         return None if last is None else self.last_in(last)
 
-    def _cited(self, evidence: Evidence, turn: int | None) -> str | None:
+    def _find_cited_agent(self, evidence: Evidence, turn: int | None) -> str | None:
         """Return the agent whose words or call are evidence; what a turn was judged by alone has its own numbers."""
         if evidence.kind == "call":
             return self.by_call.get(evidence.text) if turn in (None, evidence.turn) else None
@@ -234,13 +239,13 @@ class Agents:
 
     @cached_property
     def _turns(self) -> dict[int | None, list[int]]:
-        found: dict[int | None, list[int]] = {}
+        places_by_turn: dict[int | None, list[int]] = {}
         turn: int | None = None
         for place, message in enumerate(self.messages):
             if message.role == "user":
                 turn = 0 if turn is None else turn + 1
-            found.setdefault(turn, []).append(place)
-        return found
+            places_by_turn.setdefault(turn, []).append(place)
+        return places_by_turn
 
     def of_turn(self, turn: int | None) -> list[int]:
         """Return the indexes of the messages of a turn, None for what precedes the first user message."""

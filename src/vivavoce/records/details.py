@@ -47,15 +47,15 @@ def spent(outcome: Outcome) -> dict[str, Usage]:
 
 def roles_of(target: Usage, graded: Usage, test: Mapping[str, Usage] | None) -> dict[str, Usage]:
     """Return by role what a target and the graders used in a conversation; `test` is by role what its test used."""
-    return _known({"target": target, "judge": graded} if test is None else {**test, "graders": graded})
+    return _order_usage({"target": target, "judge": graded} if test is None else {**test, "graders": graded})
 
 
 def by_role(usage: Mapping[str, Usage]) -> str:
     """Return usage by role in words, empty for none."""
-    return " · ".join(f"{role} {in_words(used)}" for role, used in _known(usage).items())
+    return " · ".join(f"{role} {usage_text(used)}" for role, used in _order_usage(usage).items())
 
 
-def in_words(usage: Usage) -> str:
+def usage_text(usage: Usage) -> str:
     """Return tokens, cost and answers from the cache in words; without a cost where a price is unknown.
 
     Of the tokens that were read they say which share the server had in the cache of its prompts, where it tells.
@@ -69,9 +69,9 @@ def in_words(usage: Usage) -> str:
     return words + (f", {usage.cached_calls:,} cached" if usage.cached_calls else "")
 
 
-def _known(usage: Mapping[str, Usage]) -> dict[str, Usage]:
+def _order_usage(usage: Mapping[str, Usage]) -> dict[str, Usage]:
     used = {role: usage[role] for role in (*_ORDER, *usage) if role in usage}
-    return {role: one for role, one in used.items() if any(vars(one).values())}
+    return {role: amounts for role, amounts in used.items() if any(vars(amounts).values())}
 
 
 def dollars(cost: float) -> str:
@@ -104,8 +104,8 @@ class Difference(BaseModel):
 class CallsCovered(BaseModel):
     """The calls of tools in conversations, as a recording covers them.
 
-    It `answered` so many, others were answered `live`, and `missed` are the calls that it could not answer, each of
-    which ended its conversation. `unused` recorded calls were not made, `examples` names some of them.
+    It `answered` this many, others were answered `live`, and `missed` are the calls that it could not answer; each
+    ended its conversation. `unused` recorded calls were not made, `examples` names some of them.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -275,9 +275,9 @@ class AgentFailures(BaseModel):
 class AgentSummary(BaseModel):
     """What one of several agents of a target did, and what failed of it.
 
-    It acts in `turns` turns of `conversations` conversations, in which it made `calls`, of which `tool_errors` came
-    back with an error, and handed over `handoffs` times. In `failed_turns` a grader found a fault of it, or the target
-    broke down while it was the last to act; `share` is their share with its 95% interval, clustered by sample.
+    It acts in `turns` turns of `conversations` conversations, in which it made `calls`, `tool_errors` of them with
+    an error as the result, and handed over `handoffs` times. In `failed_turns` a grader found a fault of it, or the
+    target broke down while it was the last to act; `share` is their share with its 95% interval, clustered by sample.
     `graders` are those that found one, the most frequent first.
     """
 

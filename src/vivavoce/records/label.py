@@ -54,7 +54,7 @@ def _one_line(text: str) -> str:
 
 
 def _tags(tags: list[str]) -> list[str]:
-    return [one for one in dict.fromkeys(tags) if one]
+    return [tag for tag in dict.fromkeys(tags) if tag]
 
 
 Tag = Annotated[str, Field(max_length=LONGEST_TAG), AfterValidator(_one_line)]
@@ -70,16 +70,18 @@ class Remarks(BaseModel):
     tags: Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(_tags)] | None = None
 
 
-def remarks_of(given: Mapping[str, object]) -> Remarks:
+def remarks_of(fields: Mapping[str, object]) -> Remarks:
     """Return what somebody typed as remarks.
 
     Raises:
         UsageError: a text is too long, or there are too many tags.
     """
     try:
-        return Remarks.model_validate(given)
+        return Remarks.model_validate(fields)
     except ValidationError as error:
-        raise UsageError(*(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())) from error
+        raise UsageError(
+            *(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors())
+        ) from error
 
 
 HumanVerdict = Literal["pass", "fail", "unsure"]
@@ -260,7 +262,7 @@ class Calibration(BaseModel):
 
     `fingerprint` is that of all that decides the judge's scores: labels correct the rates of scores that have the same
     one. `people` is how far those who gave them agree, where two or more labelled one conversation. What is not in
-    `labels` is counted: `unsure` conversations that nobody could tell, `split` ones of which as
+    `labels` is counted: `unsure` conversations that nobody could tell, `split` ones where as
     many people say pass as fail and that nobody decided, and `unscored` ones without a score.
     """
 
@@ -281,7 +283,7 @@ class Calibration(BaseModel):
     people: PeopleAgreement | None = None
 
     @property
-    def drawn(self) -> list[LabelledVerdict]:
+    def drawn_labels(self) -> list[LabelledVerdict]:
         """The labels from which rates can be estimated."""
         return [label for label in self.labels if label.drawn is not None]
 

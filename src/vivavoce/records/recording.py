@@ -49,7 +49,7 @@ class _Line(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def _written(self) -> dict[str, Any]:
+    def _dump_fields(self) -> dict[str, Any]:
         return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
 
 
@@ -78,7 +78,7 @@ class RecordedCall(_Line):
 
     @model_serializer
     def _line(self) -> dict[str, Any]:
-        return self._written() | ({"result": self.result} if self.error is None else {})
+        return self._dump_fields() | ({"result": self.result} if self.error is None else {})
 
 
 class RecordedReply(_Line):
@@ -113,11 +113,18 @@ class RecordedReply(_Line):
 
     @model_serializer
     def _line(self) -> dict[str, Any]:
-        listed = {name: [one.to_dict() for one in getattr(self, name)] for name in ("opening", "messages")}
-        said = self.said if isinstance(self.said, str) else [part.to_dict() for part in self.said]
+        message_lists = {
+            name: [message.to_dict() for message in getattr(self, name)] for name in ("opening", "messages")
+        }
+        words = self.said if isinstance(self.said, str) else [part.to_dict() for part in self.said]
         usage = {} if self.usage is None else {"usage": self.usage.model_dump(exclude_defaults=True)}
-        plain = {name: value for name, value in self._written().items() if name not in ("usage", *listed)}
-        return {**plain, "said": said, **{name: found for name, found in listed.items() if found}, **usage}
+        plain = {name: value for name, value in self._dump_fields().items() if name not in ("usage", *message_lists)}
+        return {
+            **plain,
+            "said": words,
+            **{name: entries for name, entries in message_lists.items() if entries},
+            **usage,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ class RecordedConversation:
     turns: Sequence[RecordedReply]
 
     @property
-    def answered(self) -> int:
+    def answered_count(self) -> int:
         """How many turns the target answered; a log may end with words of the user, and a turn with an error."""
         return sum(turn.error is None for turn in self.turns)
 
@@ -155,17 +162,17 @@ class Recording:
         turns: dict[tuple[str, str, int], list[RecordedReply]] = {}
         for reply in self.replies:
             turns.setdefault((reply.sample, reply.target, reply.trial), []).append(reply)
-        found: dict[str, list[RecordedConversation]] = {}
+        conversations_by_row: dict[str, list[RecordedConversation]] = {}
         for key, replies in turns.items():
-            found.setdefault(key[0], []).append(RecordedConversation(*key, replies))
-        return found
+            conversations_by_row.setdefault(key[0], []).append(RecordedConversation(*key, replies))
+        return conversations_by_row
 
 
-def same_words(one: Content | None, other: Content | None) -> bool:
+def same_words(first: Content | None, other: Content | None) -> bool:
     """Say whether two messages say the same, whitespace aside."""
-    if isinstance(one, str) and isinstance(other, str):
-        return one.split() == other.split()
-    return (one or "") == (other or "")
+    if isinstance(first, str) and isinstance(other, str):
+        return first.split() == other.split()
+    return (first or "") == (other or "")
 
 
 def read_recording(path: Path) -> Recording:
@@ -193,12 +200,12 @@ def read_recording(path: Path) -> Recording:
         ended = row == END or version == 1
         if row == END:
             continue
-        one = _read(row, path, line)
-        if isinstance(one, RecordedCall):
-            calls.append(one)
+        entry = _read(row, path, line)
+        if isinstance(entry, RecordedCall):
+            calls.append(entry)
             continue
-        _check_turn(one, turns, path, line)
-        replies.append(one)
+        _check_turn(entry, turns, path, line)
+        replies.append(entry)
     if not ended:
         raise UsageError(Problem("is cut off: its last line is missing; write it again with viva export", path, line))
     if not calls and not replies:
@@ -207,13 +214,13 @@ def read_recording(path: Path) -> Recording:
     return Recording(path.name, head, calls, replies)
 
 
-def _check_turn(one: RecordedReply, turns: dict[tuple[str, str, int], int], path: Path, line: int) -> None:
+def _check_turn(reply: RecordedReply, turns: dict[tuple[str, str, int], int], path: Path, line: int) -> None:
     """Check that a turn follows the one before it."""
-    key = (one.sample, one.target, one.trial)
+    key = (reply.sample, reply.target, reply.trial)
     due = turns.get(key, 0)
-    if one.turn != due:
-        rule = "stands here twice" if one.turn < due else f"stands here without {turn_label(due)}"
-        raise UsageError(Problem(f"{turn_label(one.turn)} of row '{one.sample}' {rule}", path, line))
+    if reply.turn != due:
+        rule = "stands here twice" if reply.turn < due else f"stands here without {turn_label(due)}"
+        raise UsageError(Problem(f"{turn_label(reply.turn)} of row '{reply.sample}' {rule}", path, line))
     turns[key] = due + 1
 
 

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 MARK = "***"
 """What is in the place of a key."""
 
-SHORTEST = 8
+MIN_KEY_CHARS = 8
 """Characters that a key has at least; a shorter one could be in any text by chance."""
 _LONG = 16
 """Characters from which a key is cut whatever it looks like; a shorter one may be a word, as `not-needed` is."""
@@ -62,7 +62,7 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-_NAMED = re.compile(
+_KEY_BY_NAME = re.compile(
     r"""(\b(?:api[-_]?key|(?:proxy-)?authorization|x-api-key|(?:access|auth)[-_]token|client[-_]secret|\w*(?:password|passwd|passphrase|_pwd))\b)"""
     r"""(\\?["'])?(\s*[:=]\s*)(?:(\\?["'])|(?!\[))(?!bearer\b|basic\b|\$?\{)[^\s"',;}\\]{8,}""",
     re.IGNORECASE | re.ASCII,
@@ -100,8 +100,8 @@ class Keys:
     @classmethod
     def of(cls, keys: Iterable[str]) -> Keys:
         """Return what knows these keys; those that may be a word or a number are left out."""
-        found = {spelling for key in keys if _is_secret(key) for spelling in _spellings(key)}
-        return cls(tuple(sorted(found, key=len, reverse=True)))
+        spellings = {spelling for key in keys if _is_secret(key) for spelling in _spellings(key)}
+        return cls(tuple(sorted(spellings, key=len, reverse=True)))
 
     def cut(self, text: str) -> str:
         """Return a text, plain or JSON, without the keys; what was JSON still is."""
@@ -125,10 +125,10 @@ def keys_of_environment(suite: str = "", environment: Mapping[str, str] | None =
 
     `suite` is the JSON of a suite, where it says which variables hold the keys that it uses.
     """
-    given = os.environ if environment is None else environment
-    named = {name for found in _NAMED_IN_SUITE.findall(_NO_KEY_IN_SUITE.sub("", suite)) for name in found}
-    variables = [value.strip(_AROUND) for name, value in given.items() if name in named or _names_key(name)]
-    return _known((*variables, *_logins(given)))
+    environ = os.environ if environment is None else environment
+    suite_names = {name for groups in _NAMED_IN_SUITE.findall(_NO_KEY_IN_SUITE.sub("", suite)) for name in groups}
+    variables = [value.strip(_AROUND) for name, value in environ.items() if name in suite_names or _names_key(name)]
+    return _cached_keys((*variables, *_logins(environ)))
 
 
 def without_keys(text: str) -> str:
@@ -137,7 +137,7 @@ def without_keys(text: str) -> str:
     if any(hint in lower for hint in _HINTS):
         text = _SHAPES.sub(MARK, text)
     if any(hint in lower for hint in _NAME_HINTS):
-        text = _NAMED.sub(_marked, text)
+        text = _KEY_BY_NAME.sub(_mark, text)
     return text
 
 
@@ -151,9 +151,9 @@ def _names_address(variable: str) -> bool:
     return _ADDRESSES.search(variable.upper()) is not None
 
 
-def _marked(found: re.Match[str]) -> str:
+def _mark(match: re.Match[str]) -> str:
     """Return a name without what it held; a number of JSON gives way to a text, in the quotes of its name."""
-    name, closing, between, opening = found.groups("")
+    name, closing, between, opening = match.groups("")
     quote = "" if opening else closing
     return f"{name}{closing}{between}{opening}{quote}{MARK}{quote}"
 
@@ -169,26 +169,26 @@ def _is_json(text: str) -> bool:
 def _in_each(value: Any, cut: Callable[[str], str]) -> Any:
     """Return a value of JSON with every text in it cut."""
     if isinstance(value, dict):
-        return {cut(name): _in_each(one, cut) for name, one in cast("dict[str, Any]", value).items()}
+        return {cut(name): _in_each(entry, cut) for name, entry in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_in_each(one, cut) for one in cast("list[Any]", value)]
+        return [_in_each(entry, cut) for entry in cast("list[Any]", value)]
     return cut(value) if isinstance(value, str) else value
 
 
 @lru_cache(maxsize=16)
-def _known(keys: tuple[str, ...]) -> Keys:
+def _cached_keys(keys: tuple[str, ...]) -> Keys:
     return Keys.of(keys)
 
 
 def _is_secret(key: str) -> bool:
-    return len(key) >= _LONG or (len(key) >= SHORTEST and not _PLAIN.fullmatch(key))
+    return len(key) >= _LONG or (len(key) >= MIN_KEY_CHARS and not _PLAIN.fullmatch(key))
 
 
 def _logins(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the passwords of addresses, and the users that are keys themselves, as in a DSN of Sentry."""
     for name, value in environment.items():
-        if _names_address(name) and (found := _LOGIN.search(value)):
-            user, password = found.groups("")
+        if _names_address(name) and (match := _LOGIN.search(value)):
+            user, password = match.groups("")
             yield from (password, unquote(password))
             if len(user) >= _LONG and not _PLAIN.fullmatch(user):
                 yield from (user, unquote(user))

@@ -114,9 +114,9 @@ class JudgeExchange(BaseModel):
 
     def about(self, turn: int) -> JudgeExchange:
         """Return the calls about a turn, counted from 0."""
-        chosen = [
+        calls = [
             call
             for call in self.calls
             if (call.first_turn or 0) <= turn <= (turn if call.last_turn is None else call.last_turn)
         ]
-        return self.model_copy(update={"calls": chosen})
+        return self.model_copy(update={"calls": calls})

@@ -57,7 +57,7 @@ to leave out. `unverified`: more scores rest on evidence that is missing or not 
 allows. `breaches`: the judge of a goal found more false statements or broken rules besides it than the gate allows, or
 missing scores leave open whether it did. `requirement`: assertions or a rule that must hold in every conversation;
 inconclusive where an error could change that, or where it applied to no conversation. `warned`: single assertions that
-only warn. `sentence`: one of an older store, of which only the words are known.
+only warn. `sentence`: one of an older store, where only the words are known.
 """
 
 
@@ -146,7 +146,7 @@ SAMPLING = "sampling"
 """The option of a run under which its sampling is stored."""
 
 
-class Drawn(NamedTuple):
+class DrawRecord(NamedTuple):
     """How a conversation came to be drawn: from which stratum, a place in the list of all, and how likely that was."""
 
     stratum: int
@@ -180,12 +180,12 @@ class Sampling(BaseModel):
     @property
     def population(self) -> int:
         """How many conversations there are."""
-        return sum(one.size for one in self.strata)
+        return sum(stratum.size for stratum in self.strata)
 
     @property
-    def drawn(self) -> int:
+    def drawn_count(self) -> int:
         """How many of them were drawn."""
-        return sum(one.drawn for one in self.strata)
+        return sum(stratum.drawn for stratum in self.strata)
 
     @property
     def even(self) -> bool:
@@ -225,8 +225,8 @@ def stored_breaches(findings: str | None) -> tuple[BreachKind, ...]:
     """Return the same from the stored findings of a score, a JSON list."""
     if not findings or BREACH not in findings:
         return ()
-    listed: list[dict[str, Any]] = json.loads(findings)
-    breaches = [Finding.model_validate(finding) for finding in listed if finding.get("kind") == BREACH]
+    stored_findings: list[dict[str, Any]] = json.loads(findings)
+    breaches = [Finding.model_validate(finding) for finding in stored_findings if finding.get("kind") == BREACH]
     return tuple(kind for finding in verified_breaches(breaches) for kind in _kinds(finding))
 
 
@@ -344,7 +344,7 @@ class Attempt(BaseModel):
     trajectory: Trajectory
     started_at: float
     position: int = 0
-    drawn: Drawn | None = None
+    drawn: DrawRecord | None = None
 
     @property
     def failure(self) -> Failure | None:
@@ -382,7 +382,7 @@ class ScoreRow(NamedTuple):
     value: float | None
     passed: bool | None
     tester_error: bool = False
-    drawn: Drawn | None = None
+    drawn: DrawRecord | None = None
     unverified: bool = False
     breaches: tuple[BreachKind, ...] = ()
     measured: float | None = None

@@ -44,7 +44,7 @@ class Failure(BaseModel):
     def __str__(self) -> str:
         return f"{self.blame}: {self.message}"
 
-    def redacted(self) -> Failure:
+    def redact(self) -> Failure:
         """Return it without keys, known ones and what has the shape of one: errors repeat what was sent."""
         cut = keys_of_environment().cut
         left = {
@@ -56,8 +56,8 @@ class Failure(BaseModel):
 
 def error_text(grader: str | None, failure: Failure | None, reason: str | None) -> str:
     """Return what an error says, after the name of the grader whose it is; None is the conversation itself."""
-    said = str(failure) if failure is not None else reason or "error"
-    return said if grader is None else f"{grader}: {said}"
+    text = str(failure) if failure is not None else reason or "error"
+    return text if grader is None else f"{grader}: {text}"
 
 
 def failure_of(error: BaseException, blame: Blame) -> Failure:
@@ -73,12 +73,12 @@ def failure_of(error: BaseException, blame: Blame) -> Failure:
             message=str(error),
             exception=type(cause).__name__ if cause else None,
             evidence=shorten(error.evidence),
-        ).redacted()
+        ).redact()
     if isinstance(error, MemoryError):
         return Failure(blame="suite", kind="limit", message=OUT_OF_MEMORY, exception=type(error).__name__)
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     seen = "".join(traceback.format_exception(error))[-EVIDENCE_LIMIT:]
-    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen).redacted()
+    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen).redact()
 
 
 @overload
@@ -140,9 +140,9 @@ _COUNTS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_to
 def total(used: Iterable[Usage | None]) -> Usage | None:
     """Add up what is known of calls, None where nothing is."""
     spent: Usage | None = None
-    for one in used:
-        if one is not None:
-            spent = one if spent is None else spent + one
+    for usage in used:
+        if usage is not None:
+            spent = usage if spent is None else spent + usage
     return spent
 
 
@@ -186,15 +186,15 @@ def reported_usage(
     """
     counts: list[int] = []
     for number in (input_tokens, output_tokens, cached_input_tokens, reasoning_tokens):
-        given = 0 if number is None else number
-        if not isinstance(given, int | float) or isinstance(given, bool):
+        amount = 0 if number is None else number
+        if not isinstance(amount, int | float) or isinstance(amount, bool):
             return None
-        if not 0 <= given < MOST_TOKENS or given != given // 1:
+        if not 0 <= amount < MOST_TOKENS or amount != amount // 1:
             return None
-        counts.append(int(given))
-    read, written, cached, reasoning = counts
+        counts.append(int(amount))
+    read, generated, cached, reasoning = counts
     return Usage(
-        input_tokens=read, output_tokens=written, cached_input_tokens=cached, reasoning_tokens=reasoning, calls=1
+        input_tokens=read, output_tokens=generated, cached_input_tokens=cached, reasoning_tokens=reasoning, calls=1
     )
 
 
@@ -255,19 +255,19 @@ def split_name(name: str) -> tuple[str, int | None]:
     Raises:
         UsageError: the name says trial 0.
     """
-    found = _NUMBERED.fullmatch(name)
-    if found is None:
+    match = _NUMBERED.fullmatch(name)
+    if match is None:
         return name, None
-    if int(found[2]) == 0:
-        raise UsageError(f"'{name}': trials count from 1, so the first is '{found[1]}#1'")
-    return found[1], to_index(int(found[2]))
+    if int(match[2]) == 0:
+        raise UsageError(f"'{name}': trials count from 1, so the first is '{match[1]}#1'")
+    return match[1], to_index(int(match[2]))
 
 
 ERROR = "error"
 """What `score` is where nothing could be measured: a word, neither a number nor a category."""
 
 _OLDER = {"score": "raw", "reasoning": "reason", "error": "failure", "evidence": "other_evidence"}
-_REPEATED = frozenset(
+_REPEATED_FIELDS = frozenset(
     ("score", "score_type", "is_successful", "confidence", "reasoning", "evidence", "error", "exception_type")
 )
 """Details that a score holds elsewhere."""
@@ -291,8 +291,10 @@ def score_fields(data: Mapping[str, Any]) -> dict[str, Any]:
         if details.get(older) is not None:
             typed.setdefault(name, details[older])
     if "other_evidence" not in typed and details.get("evidence"):
-        typed["other_evidence"] = [{"text": one} if isinstance(one, str) else one for one in details["evidence"]]
-    extra = {name: value for name, value in details.items() if name not in _REPEATED}
+        typed["other_evidence"] = [
+            {"text": entry} if isinstance(entry, str) else entry for entry in details["evidence"]
+        ]
+    extra = {name: value for name, value in details.items() if name not in _REPEATED_FIELDS}
     if extra:
         typed["extra"] = {**extra, **typed.get("extra", {})}
     return typed
@@ -366,8 +368,8 @@ class Finding(BaseModel):
     @property
     def fact(self) -> str:
         """What was found where an assertion was missed, else the sentence that it is about."""
-        found = self.data.get("found")
-        return found if self.state in ("fail", WARN) and isinstance(found, str) and found else self.what
+        actual = self.data.get("found")
+        return actual if self.state in ("fail", WARN) and isinstance(actual, str) and actual else self.what
 
 
 class Score(BaseModel):
@@ -423,8 +425,8 @@ class Score(BaseModel):
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """All that the score rests on, each piece once: the evidence of its findings, then the other."""
-        found = (one for finding in self.findings for one in finding.evidence)
-        return tuple(dict.fromkeys([*found, *self.other_evidence]))
+        from_findings = (evidence for finding in self.findings for evidence in finding.evidence)
+        return tuple(dict.fromkeys([*from_findings, *self.other_evidence]))
 
     @property
     def has_unverified_evidence(self) -> bool:
@@ -485,14 +487,14 @@ def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: An
     A turn in state `error` makes the whole an error, for a mean without it would be a guess; skipped turns do not.
     Turns that were measured make the whole a measurement.
     """
-    counted = [turn for turn in turns if turn.state != "skipped"]
-    measured = [turn.measured for turn in counted if turn.measured is not None]
-    values = [turn.value for turn in counted if turn.value is not None]
-    broken = [turn for turn in counted if turn.state == "error"]
+    graded_turns = [turn for turn in turns if turn.state != "skipped"]
+    measured = [turn.measured for turn in graded_turns if turn.measured is not None]
+    values = [turn.value for turn in graded_turns if turn.value is not None]
+    broken = [turn for turn in graded_turns if turn.state == "error"]
     if broken:
         first = broken[0]
         place = f"{turn_label(first.turn)}: {first.reason}"
-        reason = f"{len(broken)} of {len(counted)} turns could not be graded; {place}"
+        reason = f"{len(broken)} of {len(graded_turns)} turns could not be graded; {place}"
         return Score(state="error", reason=reason, failure=first.failure, turns=tuple(turns), **more)
     if measured and not values:
         reason = f"the mean of {len(measured)} measured turn{'s' * (len(measured) != 1)}"
@@ -500,8 +502,8 @@ def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: An
     if not values:
         return skipped("no turn has a ground truth", turns=tuple(turns), **more)
     whole = mean(values)
-    passed = sum(turn.passed is True for turn in counted)
-    reason = f"{passed}/{len(counted)} turns passed"
-    claims = dict.fromkeys(claim for turn in counted for claim in turn.extra.get(UNSUPPORTED, ()))
+    passed = sum(turn.passed is True for turn in graded_turns)
+    reason = f"{passed}/{len(graded_turns)} turns passed"
+    claims = dict.fromkeys(claim for turn in graded_turns for claim in turn.extra.get(UNSUPPORTED, ()))
     more = {**more, "extra": {UNSUPPORTED: list(claims)}} if claims else more
     return Score(value=float(whole), passed=reaches(whole, threshold), reason=reason, turns=tuple(turns), **more)

@@ -516,7 +516,7 @@ Source = Literal["canned", "recording", "function", "mcp", "user", "vivavoce"]
 """Who answered: a value in the suite, a recording, code, a server, the user who refused, or we who found a mistake."""
 
 _MOCKED: dict[str, str] = {"canned": "canned", "recording": "recorded"}
-_SAID: dict[str, str] = {"approve": "approved", "refuse": "refused"}
+_DECISION_WORDS: dict[str, str] = {"approve": "approved", "refuse": "refused"}
 
 
 def notes_of(
@@ -567,7 +567,7 @@ def origin(message: ToolMessage) -> str:
     """
     notes = message.metadata or {}
     refused = "refused" if message.stated_outcome == "refused" else None
-    words = (_SAID.get(str(notes.get("approval"))) or refused, _MOCKED.get(str(notes.get("answered_by"))))
+    words = (_DECISION_WORDS.get(str(notes.get("approval"))) or refused, _MOCKED.get(str(notes.get("answered_by"))))
     passed_over = "not as in the row" if notes.get("passed_over") else None
     return ", ".join(word for word in (*words, passed_over) if word)
 

@@ -91,24 +91,24 @@ def find_conversation(store: Store, name: str, target: str | None = None) -> tup
     Raises:
         UsageError: there is no such run, sample, trial or target.
     """
-    named, sample = split_conversation(name)
-    run = store.run(named)
+    run_name, sample = split_conversation(name)
+    run = store.run(run_name)
     sample, trial = store.named_conversation(run.id, sample)
     outcomes = list(store.outcomes(store.grading(run.id).id, sample_id=sample))
     if not outcomes:
         raise NotFound("sample", sample, within=f"run {run.id}", known={key.sample_id for key in store.done(run.id)})
     keys = [outcome.attempt.key for outcome in outcomes]
-    chosen = [
-        one
-        for one, key in zip(outcomes, keys, strict=True)
+    matches = [
+        outcome
+        for outcome, key in zip(outcomes, keys, strict=True)
         if trial in (None, key.trial) and target in (None, key.target)
     ]
-    if not chosen:
+    if not matches:
         raise no_conversation(run.id, sample, target, trial, keys)
-    return run, next(filter(_failed, chosen), chosen[0])
+    return run, next(filter(_has_failed, matches), matches[0])
 
 
-def _failed(outcome: Outcome) -> bool:
+def _has_failed(outcome: Outcome) -> bool:
     return outcome.attempt.failure is not None or any(score.passed is False for score in outcome.scores.values())
 
 
@@ -117,11 +117,13 @@ def _inputs(known: Mapping[str, Any], attempt: Attempt) -> Any:
     planned = known.get("input")
     if planned is not None and attempt.trajectory.test is None:
         return planned
-    said = [message for message in attempt.trajectory.messages if isinstance(message, HumanMessage)]
-    if not said:
+    user_messages = [message for message in attempt.trajectory.messages if isinstance(message, HumanMessage)]
+    if not user_messages:
         raise UsageError(f"'{attempt.key.sample_id}' cannot be captured: it has no user message")
     before = sum(message["role"] == "user" for message in known.get("history") or ())
-    return [message.content if isinstance(message.content, str) else message.to_dict() for message in said[before:]]
+    return [
+        message.content if isinstance(message.content, str) else message.to_dict() for message in user_messages[before:]
+    ]
 
 
 def _fits(value: Any, name: str, turns: int) -> bool:
@@ -145,9 +147,9 @@ class _Cutter:
     def cut(self, value: Any) -> Any:
         """Return a value of JSON without them, in the names of fields too."""
         if isinstance(value, dict):
-            return {self._text(name): self.cut(one) for name, one in cast("dict[str, Any]", value).items()}
+            return {self._text(name): self.cut(entry) for name, entry in cast("dict[str, Any]", value).items()}
         if isinstance(value, list):
-            return [self.cut(one) for one in cast("list[Any]", value)]
+            return [self.cut(entry) for entry in cast("list[Any]", value)]
         if isinstance(value, int) and not isinstance(value, bool):
             return value if (text := self._text(str(value))) == str(value) else text
         return self._text(value) if isinstance(value, str) else value
@@ -183,7 +185,7 @@ def write_conversations(graded: GradedRun, out: TextIO) -> None:
     `people` with the verdict of people on each grader's question, where they agree or somebody decided.
     """
     people = _people(graded)
-    several = len({one.attempt.key.target for one in graded.outcomes()}) > 1
+    several = len({outcome.attempt.key.target for outcome in graded.outcomes()}) > 1
     for outcome in graded.outcomes():
         if outcome.attempt.trajectory.messages:
             out.write(strict_json(_row(graded, outcome, people[outcome.attempt.key], several)) + "\n")
@@ -192,19 +194,19 @@ def write_conversations(graded: GradedRun, out: TextIO) -> None:
 def _row(graded: GradedRun, outcome: Outcome, people: dict[str, list[str]], several: bool) -> dict[str, Any]:
     key, known = outcome.attempt.key, json.loads(outcome.attempt.sample)
     rest = {name: value for name, value in known.items() if name not in _NOT_RECORDED}
-    said = [message.to_dict() for message in outcome.attempt.trajectory.messages]
+    messages = [message.to_dict() for message in outcome.attempt.trajectory.messages]
     metadata = {**known.get("metadata", {}), "run": graded.run.id, "target": key.target}
     identity = f"{key.sample_id}@{key.target}" if several else key.sample_id
     trial = {"trial": key.trial} if key.trial else {}
     labels = {**known.get("labels", {}), **_labels(outcome, people)}
-    return {"id": identity, **trial, **rest, "messages": said, "labels": labels, "metadata": metadata}
+    return {"id": identity, **trial, **rest, "messages": messages, "labels": labels, "metadata": metadata}
 
 
 def _labels(outcome: Outcome, people: dict[str, list[str]]) -> dict[str, Any]:
     decided = [score.passed for score in outcome.scores.values() if score.passed is not None]
     labels: dict[str, Any] = {"passed": None if not decided or outcome.attempt.failure is not None else all(decided)}
     labels["graders"] = {name: _verdict(score) for name, score in outcome.scores.items()}
-    agreed = {name: found[0] for name, found in people.items() if len(set(found)) == 1}
+    agreed = {name: verdicts[0] for name, verdicts in people.items() if len(set(verdicts)) == 1}
     return {**labels, "people": agreed} if agreed else labels
 
 
@@ -216,14 +218,14 @@ def _verdict(score: Score) -> dict[str, Any]:
 
 
 def _people(graded: GradedRun) -> defaultdict[AttemptKey, dict[str, list[str]]]:
-    found: defaultdict[AttemptKey, dict[str, list[str]]] = defaultdict(dict)
+    verdicts: defaultdict[AttemptKey, dict[str, list[str]]] = defaultdict(dict)
     for label in graded.store.labels.all(graded.run.id):
         if label.turn is None and label.verdict != "unsure":
-            found[label.key].setdefault(_question(label), []).append(label.verdict)
+            verdicts[label.key].setdefault(_question(label), []).append(label.verdict)
     for decision in graded.store.decisions.all(graded.run.id):
         if decision.turn is None:
-            found[decision.key][_question(decision)] = [decision.verdict]
-    return found
+            verdicts[decision.key][_question(decision)] = [decision.verdict]
+    return verdicts
 
 
 def _question(label: Label) -> str:

@@ -23,7 +23,7 @@ from vivavoce.records.details import (
 from vivavoce.records.details import RecordingSummary as Recorded
 from vivavoce.records.run import Run
 from vivavoce.records.score import conversation_label, turn_label
-from vivavoce.report.text import count, listed, one_line
+from vivavoce.report.text import count, join_phrases, one_line
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.run.tallies import TargetDifference
 from vivavoce.safe_text import safe
@@ -56,7 +56,7 @@ class Standing:
         if self.best is not None:
             first = self.scored[0]
             lost = f"; {count(first.errors, 'error')} left out" if first.errors else ""
-            lost += f"; no score of {listed(self.unscored)}" if self.unscored else ""
+            lost += f"; no score of {join_phrases(self.unscored)}" if self.unscored else ""
             return f"{self.best} is best: {self._lead}{lost}"
         if len(self.scored) < 2:
             return f"no best target: {'only one target has' if self.scored else 'no target has'} scores"
@@ -66,12 +66,12 @@ class Standing:
         if all(difference.low is None for difference in self.differences if difference.other in rivals):
             return "no best target: a single common sample is not enough"
         are = "is" if len(rivals) == 1 else "are"
-        return f"no best target: on the same samples {listed(rivals)} {are} not clearly below {self.rivals[0]}"
+        return f"no best target: on the same samples {join_phrases(rivals)} {are} not clearly below {self.rivals[0]}"
 
     @property
     def _lead(self) -> str:
         """How far the best target is above the others, sample by sample."""
-        least = min(self.differences, key=lambda one: one.low or 0.0)
+        least = min(self.differences, key=lambda difference: difference.low or 0.0)
         interval = f"{100 * least.level:.4g}% interval {least.low:.3f} … {least.high:.3f}"
         least_of = "" if len(self.differences) == 1 else "at least "
         return f"on the same samples it is {least_of}{least.difference:.3f} above {least.other} ({interval})"
@@ -79,10 +79,10 @@ class Standing:
 
 def sentences(summary: Summary) -> list[str]:
     """Return which target is best, in words; graders that find the same share a sentence."""
-    found: dict[str, list[str]] = {}
-    for one in standings(summary):
-        found.setdefault(one.finding, []).append(one.grader)
-    return [f"{listed(graders)}: {finding}" for finding, graders in found.items()]
+    graders_by_finding: dict[str, list[str]] = {}
+    for standing in standings(summary):
+        graders_by_finding.setdefault(standing.finding, []).append(standing.grader)
+    return [f"{join_phrases(graders)}: {finding}" for finding, graders in graders_by_finding.items()]
 
 
 def standings(summary: Summary) -> list[Standing]:
@@ -100,13 +100,13 @@ def target_names(summary: Summary) -> list[str]:
 
 def _standing(name: str, summary: Summary) -> Standing:
     graded = [grader for grader in summary.graders if grader.name == name]
-    with_mean = [one for one in graded if one.mean is not None]
-    scored = tuple(sorted(with_mean, key=lambda one: one.mean or 0.0, reverse=True))
+    with_mean = [grader for grader in graded if grader.mean is not None]
+    scored = tuple(sorted(with_mean, key=lambda grader: grader.mean or 0.0, reverse=True))
     differences = tuple(difference for difference in summary.differences if difference.grader == name)
     below = {difference.other for difference in differences if difference.low is not None and difference.low > 0}
-    rivals = tuple(one.target for one in scored if one.target not in below)
+    rivals = tuple(grader.target for grader in scored if grader.target not in below)
     best = rivals[0] if len(rivals) == 1 < len(scored) else None
-    unscored = tuple(one.target for one in graded if one.mean is None)
+    unscored = tuple(grader.target for grader in graded if grader.mean is None)
     return Standing(name, scored, best, rivals, unscored, differences)
 
 
@@ -125,28 +125,28 @@ def recorded_lines(summary: Summary) -> list[str]:
     """Return a line for each thing that is known, without markup; names in it are as the suite has them."""
     several = len(summary.recording) > 1
     return [
-        f"{one.target}: {line}" if several and index == 0 else line
-        for one in summary.recording
-        for index, line in enumerate(lines_of(one))
+        f"{recording.target}: {line}" if several and index == 0 else line
+        for recording in summary.recording
+        for index, line in enumerate(lines_of(recording))
     ]
 
 
-def lines_of(one: Recorded) -> Iterator[str]:
+def lines_of(recording: Recorded) -> Iterator[str]:
     """Yield a line for each thing that is known of one target."""
-    held = count(one.conversations, "conversation")
-    rest = [f"{one.unrecorded:,} not in the recording"] if one.unrecorded else []
-    rest += [f"{one.errors:,} ended with an error before a difference"] if one.errors else []
-    yield "; ".join([f"as recorded: {one.same:,} of {held}", *rest])
-    yield from map(_different, one.different)
-    if calls := _calls(one.calls, one.ended):
+    conversations = count(recording.conversations, "conversation")
+    rest = [f"{recording.unrecorded:,} not in the recording"] if recording.unrecorded else []
+    rest += [f"{recording.errors:,} ended with an error before a difference"] if recording.errors else []
+    yield "; ".join([f"as recorded: {recording.same:,} of {conversations}", *rest])
+    yield from map(_different, recording.different)
+    if calls := _calls(recording.calls, recording.ended):
         yield f"calls of tools: {calls}"
-    yield from map(_paired, one.pairs)
+    yield from map(_describe_pairs, recording.pairs)
 
 
-def _different(one: DifferentConversations) -> str:
-    where = f"{conversation_label(one.sample, one.trial)}, {turn_label(one.turn)}"
-    first = "" if one.conversations == 1 else "the earliest: "
-    return f"{_WORDS[one.kind]}: {one.conversations:,} ({first}{where}: {one_line(one.what, 300)})"
+def _different(difference: DifferentConversations) -> str:
+    where = f"{conversation_label(difference.sample, difference.trial)}, {turn_label(difference.turn)}"
+    first = "" if difference.conversations == 1 else "the earliest: "
+    return f"{_WORDS[difference.kind]}: {difference.conversations:,} ({first}{where}: {one_line(difference.what, 300)})"
 
 
 def _calls(calls: CallsCovered, ended: list[str]) -> str:
@@ -156,21 +156,21 @@ def _calls(calls: CallsCovered, ended: list[str]) -> str:
         (calls.live, "answered live"),
         (calls.missed, f"not in it ({'; '.join(ended)}{'; …' * (calls.missed > len(ended))})"),
     ]
-    said = [f"{number:,} {words}" for number, words in parts if number]
+    phrases = [f"{number:,} {words}" for number, words in parts if number]
     if calls.unused:
         more = calls.unused - len(calls.examples)
-        named = ", ".join(calls.examples) + (f" and {more:,} more" if more > 0 else "")
-        said.append(f"{calls.unused:,} recorded but not made: {named}")
-    return ", ".join(said)
+        examples = ", ".join(calls.examples) + (f" and {more:,} more" if more > 0 else "")
+        phrases.append(f"{calls.unused:,} recorded but not made: {examples}")
+    return ", ".join(phrases)
 
 
-def _paired(one: PairedGrades) -> str:
-    left = f", {one.left_out:,} without both scores" if one.left_out else ""
-    alike = one.n - one.better - one.worse
-    test = f", sign test p {one.p_value:.2g}" if one.better + one.worse else ""
+def _describe_pairs(grades: PairedGrades) -> str:
+    left = f", {grades.left_out:,} without both scores" if grades.left_out else ""
+    alike = grades.n - grades.better - grades.worse
+    test = f", sign test p {grades.p_value:.2g}" if grades.better + grades.worse else ""
     return (
-        f"{one.grader}, {count(one.n, f'comparable {one.of}')}{left}: {one.better:,} better, {one.worse:,} worse, "
-        f"{alike:,} the same; mean recorded {one.recorded:.3f}, now {one.new:.3f}{test}"
+        f"{grades.grader}, {count(grades.n, f'comparable {grades.of}')}{left}: {grades.better:,} better, "
+        f"{grades.worse:,} worse, {alike:,} the same; mean recorded {grades.recorded:.3f}, now {grades.new:.3f}{test}"
     )
 
 
@@ -202,35 +202,35 @@ def skip_lines(summary: Summary) -> list[str]:
     return [f"{skip.name}{f' of {skip.target}' if several else ''} skipped {skip_text(skip)}" for skip in summary.skips]
 
 
-def skip_text(one: SkipSummary) -> str:
+def skip_text(skip: SkipSummary) -> str:
     """Return how many conversations a grader skipped, and why."""
-    return f"{one.skipped:,} of {count(one.conversations, 'conversation')}: {_skip_reasons(one)}"
+    return f"{skip.skipped:,} of {count(skip.conversations, 'conversation')}: {_skip_reasons(skip)}"
 
 
-def _skip_reasons(one: SkipSummary) -> str:
-    if len(one.reasons) == 1 and not one.other:
-        return next(iter(one.reasons)) or "it does not apply"
-    told = [f"{reason or 'it does not apply'} ({number:,})" for reason, number in one.reasons.items()]
-    return "; ".join([*told, *([f"other reasons ({one.other:,})"] if one.other else [])])
+def _skip_reasons(skip: SkipSummary) -> str:
+    if len(skip.reasons) == 1 and not skip.other:
+        return next(iter(skip.reasons)) or "it does not apply"
+    reasons = [f"{reason or 'it does not apply'} ({number:,})" for reason, number in skip.reasons.items()]
+    return "; ".join([*reasons, *([f"other reasons ({skip.other:,})"] if skip.other else [])])
 
 
 def spent_lines(summary: Summary) -> list[str]:
     """Return how many trials were made where fewer than planned could be enough, and what the intervals are of."""
-    found = summary.trials
-    if found is None:
+    trials = summary.trials
+    if trials is None:
         return []
-    of = "" if found.planned is None else f" of {found.planned:,}"
-    spent = f"{found.spent:,}{of} conversation{'s' * ((found.planned or found.spent) != 1)}"
+    of = "" if trials.planned is None else f" of {trials.planned:,}"
+    spent = f"{trials.spent:,}{of} conversation{'s' * ((trials.planned or trials.spent) != 1)}"
     if summary.stopped is not None:
-        said = f"{spent} so far"
-    elif found.half_width is None:
-        said = f"{spent} {'were enough to decide' if found.met else 'did not decide'} the gate"
+        text = f"{spent} so far"
+    elif trials.half_width is None:
+        text = f"{spent} {'were enough to decide' if trials.met else 'did not decide'} the gate"
     else:
-        aim = f"the {found.of} to ±{found.half_width:g}"
-        said = f"{spent} {'were enough for' if found.met else 'were too few for'} {aim}"
-    if found.by_sample:
-        return [f"trials: {said}; samples differ in their number of trials, so means have no interval"]
-    return [f"trials: {said}; intervals are valid at any time, for these samples only"]
+        aim = f"the {trials.of} to ±{trials.half_width:g}"
+        text = f"{spent} {'were enough for' if trials.met else 'were too few for'} {aim}"
+    if trials.by_sample:
+        return [f"trials: {text}; samples differ in their number of trials, so means have no interval"]
+    return [f"trials: {text}; intervals are valid at any time, for these samples only"]
 
 
 def usage_lines(summary: Summary) -> list[str]:
@@ -243,37 +243,45 @@ def latency_lines(summary: Summary) -> list[str]:
     """Return how long the replies of each target took."""
     several = len(summary.latency) > 1
     return [
-        f"replies{f' of {one.target}' if several else ''}: {one.p50:.2f} s median, {one.p95:.2f} s 95th percentile "
-        f"(n {one.replies:,})"
-        for one in summary.latency
-        if one.p95 >= NOTICEABLE
+        f"replies{f' of {latency.target}' if several else ''}: {latency.p50:.2f} s median, "
+        f"{latency.p95:.2f} s 95th percentile (n {latency.replies:,})"
+        for latency in summary.latency
+        if latency.p95 >= NOTICEABLE
     ]
 
 
 def variance_lines(summary: Summary) -> list[str]:
     """Return where the scores of each grader vary, in shares of their variance."""
-    several = len({one.target for one in summary.variance}) > 1
-    lines = [(one, variance_text(one)) for one in summary.variance]
-    return [f"{one.name}{f' of {one.target}' if several else ''} varies: {text}" for one, text in lines if text]
+    several = len({variance.target for variance in summary.variance}) > 1
+    lines = [(variance, variance_text(variance)) for variance in summary.variance]
+    return [
+        f"{variance.name}{f' of {variance.target}' if several else ''} varies: {text}"
+        for variance, text in lines
+        if text
+    ]
 
 
-def variance_text(one: VarianceSummary) -> str:
+def variance_text(variance: VarianceSummary) -> str:
     """Return the shares of a variance, and what was not measured; empty where the scores do not vary.
 
     One sample has no shares, since nothing says how samples differ.
     """
-    parts = [("samples", one.samples), ("target", one.trials), ("judge", one.judgements)]
+    parts = [("samples", variance.samples), ("target", variance.trials), ("judge", variance.judgements)]
     whole = sum(value or 0.0 for _, value in parts)
     if not whole:
         return ""
-    if one.samples is None:
+    if variance.samples is None:
         return "shares cannot be estimated from one sample"
     shares = ", ".join(f"{value / whole:.0%} {name}" for name, value in parts if value is not None)
     missing = [
-        *(["the target (one trial of each sample)"] if one.trials is None else []),
-        *(["the judge (one judgement of each conversation)"] if one.judgements is None and one.judged else []),
+        *(["the target (one trial of each sample)"] if variance.trials is None else []),
+        *(
+            ["the judge (one judgement of each conversation)"]
+            if variance.judgements is None and variance.judged
+            else []
+        ),
     ]
-    estimated = "" if one.counted is None else f" (estimated from {count(one.counted, 'sample')})"
+    estimated = "" if variance.counted is None else f" (estimated from {count(variance.counted, 'sample')})"
     return f"{shares}{estimated}; not measured: {' and '.join(missing)}" if missing else shares + estimated
 
 
@@ -346,7 +354,7 @@ HEADS = (
     *("found by", "failures", "failed turns", "share of turns", "95% interval"),
 )
 """What is said of an agent; the last five also of each grader that found a fault of it."""
-MOST = 20
+MAX_AGENTS = 20
 """Agents in a table."""
 ANY = "any"
 """Who found a fault, in the row of an agent."""
@@ -354,18 +362,18 @@ ANY = "any"
 
 def agent_rows(summary: Summary) -> list[list[str]]:
     """Return the cells below `HEADS`, without control characters; the row of a grader follows that of its agent."""
-    shown = sorted(summary.agents, key=lambda one: (-one.failed_turns, -one.turns))[:MOST]
-    return [row for one in shown for row in _rows(one, _name(one, summary.agents))]
+    agents = sorted(summary.agents, key=lambda agent: (-agent.failed_turns, -agent.turns))[:MAX_AGENTS]
+    return [row for agent in agents for row in _rows(agent, _name(agent, summary.agents))]
 
 
 def agents_line(summary: Summary) -> str:
     """Return what the table leaves out, as one sentence; empty if it leaves out nothing."""
-    others = max(len(summary.agents) - MOST, 0) + summary.more_agents
-    said = [f"and {count(others, 'more agent')} with no more failed turns"] if others else []
+    others = max(len(summary.agents) - MAX_AGENTS, 0) + summary.more_agents
+    parts = [f"and {count(others, 'more agent')} with no more failed turns"] if others else []
     if summary.unnamed_failures:
         failures = count(summary.unnamed_failures, "failure")
-        said.append(f"{failures} {'is' if summary.unnamed_failures == 1 else 'are'} not attributed to an agent")
-    return "; ".join(said)
+        parts.append(f"{failures} {'is' if summary.unnamed_failures == 1 else 'are'} not attributed to an agent")
+    return "; ".join(parts)
 
 
 def who_failed(summary: Summary) -> str:
@@ -373,48 +381,52 @@ def who_failed(summary: Summary) -> str:
     failed = [agent for agent in summary.agents if agent.failed_turns]
     if not failed:
         return ""
-    worst = max(failed, key=lambda one: (one.failed_turns, one.share))
-    whole = sum(one.failed_turns for one in failed)
+    worst = max(failed, key=lambda agent: (agent.failed_turns, agent.share))
+    whole = sum(agent.failed_turns for agent in failed)
     of = f"{worst.failed_turns:,} of {count(whole, 'failed turn')}"
     return f"{of} {'is' if worst.failed_turns == 1 else 'are'} of {_name(worst, summary.agents)}"
 
 
-def _rows(one: AgentSummary, name: str) -> list[list[str]]:
-    did = [f"{number:,}" for number in (one.turns, one.calls, one.tool_errors, one.handoffs)]
-    failures = sum(each.failures for each in one.graders)
-    found = [ANY, f"{failures:,}", f"{one.failed_turns:,}", f"{one.share:.1%}", _interval(one.low, one.high)]
-    rows = [[name, *did, *found]]
-    for each in one.graders:
+def _rows(agent: AgentSummary, name: str) -> list[list[str]]:
+    did = [f"{number:,}" for number in (agent.turns, agent.calls, agent.tool_errors, agent.handoffs)]
+    failures = sum(each.failures for each in agent.graders)
+    totals = [ANY, f"{failures:,}", f"{agent.failed_turns:,}", f"{agent.share:.1%}", _interval(agent.low, agent.high)]
+    rows = [[name, *did, *totals]]
+    for each in agent.graders:
         figures = [f"{each.failures:,}", f"{each.turns:,}", f"{each.share:.1%}", _interval(each.low, each.high)]
         rows.append(["", "", "", "", "", safe(each.grader), *figures])
     return rows
 
 
-def _name(one: AgentSummary, among: Sequence[AgentSummary]) -> str:
-    return safe(f"{one.agent} of {one.target}" if len({each.target for each in among}) > 1 else one.agent)
+def _name(agent: AgentSummary, among: Sequence[AgentSummary]) -> str:
+    return safe(f"{agent.agent} of {agent.target}" if len({each.target for each in among}) > 1 else agent.agent)
 
 
 def _interval(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.1%} to {high:.1%}"
 
 
-def judged_text(one: GraderSummary | Headline | Point | Side) -> str:
+def judged_text(result: GraderSummary | Headline | Point | Side) -> str:
     """Return how many conversations were judged of how many; empty where all were."""
-    if one.population is None:
+    if result.population is None:
         return ""
-    return f"{one.scored + one.errors + one.skipped:,} of {one.population:,} judged"
+    return f"{result.scored + result.errors + result.skipped:,} of {result.population:,} judged"
 
 
-def estimate_text(one: GraderSummary) -> str:
+def estimate_text(grader: GraderSummary) -> str:
     """Return how many of all conversations pass, with the interval; empty where all were judged."""
-    if one.population is None:
+    if grader.population is None:
         return ""
-    judged = judged_text(one)
-    if one.pass_rate is None:
+    judged = judged_text(grader)
+    if grader.pass_rate is None:
         return f"no estimate: {judged}, and none has a score"
-    found = "" if one.pass_low is None or one.pass_high is None else f" [{one.pass_low:.1%}, {one.pass_high:.1%}]"
-    of = "conversations" if not one.skipped else "conversations that it applies to"
-    return f"{one.pass_rate:.1%}{found} of all {of} pass, estimated: {judged}"
+    bounds = (
+        ""
+        if grader.pass_low is None or grader.pass_high is None
+        else f" [{grader.pass_low:.1%}, {grader.pass_high:.1%}]"
+    )
+    of = "conversations" if not grader.skipped else "conversations that it applies to"
+    return f"{grader.pass_rate:.1%}{bounds} of all {of} pass, estimated: {judged}"
 
 
 def sampled_lines(summary: Summary) -> Iterator[str]:
@@ -430,8 +442,8 @@ def sampled_lines(summary: Summary) -> Iterator[str]:
 def estimate_lines(summary: Summary) -> Iterator[str]:
     """Yield what each grader says of all conversations that some were drawn from."""
     several = len(target_names(summary)) > 1
-    for one in summary.graders:
-        yield f"{f'{one.name} of {one.target}' if several else one.name}: {estimate_text(one)}"
+    for grader in summary.graders:
+        yield f"{f'{grader.name} of {grader.target}' if several else grader.name}: {estimate_text(grader)}"
 
 
 def uneven_note(run: Run) -> str | None:

@@ -24,26 +24,26 @@ from vivavoce.user_code import foreign_code
 T = TypeVar("T")
 Out = TypeVar("Out")
 
-LONGEST = 50
+MAX_CHARS = 50
 """Characters that are kept of a name; in UTF-8, with a suffix and an extension, they fit in the 255 bytes of a file
 name."""
 
 
-def file_names(targets: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+def file_names(targets: Iterable[str], used_names: Iterable[str] = ()) -> dict[str, str]:
     """Return a file name for each target: its name without characters that are not allowed in file names.
 
-    If two names would be the same, also when case is ignored, or if a name is among the `taken`, each gets its own
+    If two names would be the same, also when case is ignored, or if a name is among the `used_names`, each gets its own
     suffix. No name can leave its folder.
     """
     plain = {target: _plain(target) for target in targets}
-    claims = Counter(name.casefold() for name in [*plain.values(), *taken])
+    claims = Counter(name.casefold() for name in [*plain.values(), *used_names])
     return {
         target: name if claims[name.casefold()] == 1 else f"{name}~{_mark(target)}" for target, name in plain.items()
     }
 
 
 def _plain(target: str) -> str:
-    name = re.sub(r"[^\w.-]", "-", unicodedata.normalize("NFKC", target))[:LONGEST]
+    name = re.sub(r"[^\w.-]", "-", unicodedata.normalize("NFKC", target))[:MAX_CHARS]
     return name.lstrip(".") or "target"
 
 
@@ -165,15 +165,15 @@ def plugin_exporter(name: str) -> Exporter | FolderExporter | None:
     return _exporters.get(name) if name in _exporters.plugin_names() else None
 
 
-def format_of(named: str | None, out: Path | None) -> str:
+def format_of(format_name: str | None, out: Path | None) -> str:
     """Return the format: the named one, else that of the file extension, else JSON.
 
     Raises:
         UsageError: there is no such format, or the file extension is unknown.
     """
-    if named is not None:
-        check_format(named)
-        return named
+    if format_name is not None:
+        check_format(format_name)
+        return format_name
     if out is None:
         return "json"
     match formats_of_extension(out.suffix):

@@ -15,7 +15,7 @@ from vivavoce.report.details import recorded_lines, sentences, skip_lines, targe
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.terminal import label
 from vivavoce.report.text import one_line
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.report.worst_samples import Worst, worst
 
 _LEVELS = {"pass": "notice", "fail": "error", "inconclusive": "warning", None: "notice"}
@@ -30,33 +30,35 @@ def write_github(graded: GradedRun, out: TextIO) -> None:
 def _lines(graded: GradedRun) -> Iterator[str]:
     summary = graded.summary()
     verdict = summary.verdict or "no gate"
-    yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explained(summary)) or verdict)
+    yield _command(
+        _LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explain_verdict(summary)) or verdict
+    )
     several = len(target_names(summary)) > 1
-    found = worst(graded.store, graded.grading)
-    for one in found.shown:
-        title = _title(f"{graded.run.suite}: {one.key.target}" if several else graded.run.suite, one)
-        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], title, _message(one))
-    if found.more:
-        yield _command("notice", graded.run.suite, f"and {found.more:,} more; see run {graded.run.id}")
+    worst_samples = worst(graded.store, graded.grading)
+    for sample in worst_samples.samples:
+        title = _title(f"{graded.run.suite}: {sample.key.target}" if several else graded.run.suite, sample)
+        yield _command("warning" if sample.score is None else _LEVELS[summary.verdict], title, _message(sample))
+    if worst_samples.more:
+        yield _command("notice", graded.run.suite, f"and {worst_samples.more:,} more; see run {graded.run.id}")
     if note := partial_note(graded.run):
         yield _command("notice", graded.run.suite, note)
     for line in (*sentences(summary), *skip_lines(summary), *recorded_lines(summary)):
         yield _command("notice", graded.run.suite, line)
 
 
-def _message(one: Worst) -> str:
-    return one.why if one.said is None else f"{one.why} · {one.said}"
+def _message(sample: Worst) -> str:
+    return sample.why if sample.exchange is None else f"{sample.why} · {sample.exchange}"
 
 
-def _title(tested: str, one: Worst) -> str:
-    score = "error" if one.score is None else f"{one.score:.2f}"
-    return f"{tested}: {one.group or label(one.key)}: {score}"
+def _title(tested: str, sample: Worst) -> str:
+    score = "error" if sample.score is None else f"{sample.score:.2f}"
+    return f"{tested}: {sample.group or label(sample.key)}: {score}"
 
 
 def _command(level: str, title: str, message: str) -> str:
-    named = _escaped(one_line(title, _WIDTH)).replace(":", "%3A").replace(",", "%2C")
-    return f"::{level} title={named}::{_escaped(one_line(message, _WIDTH)) or '-'}"
+    safe_title = _escape(one_line(title, _WIDTH)).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={safe_title}::{_escape(one_line(message, _WIDTH)) or '-'}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

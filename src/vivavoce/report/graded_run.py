@@ -76,7 +76,7 @@ def grader_names(grading: Grading) -> list[str]:
     """Return the names of the graders of a set of scores, those of the suite first; the reward is not a grader."""
     graders: Mapping[str, Any] = grading.spec.get("graders") or {}
     summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
-    return list(dict.fromkeys([*graders, *(str(one["name"]) for one in summed if one["name"] != "reward")]))
+    return list(dict.fromkeys([*graders, *(str(grader["name"]) for grader in summed if grader["name"] != "reward")]))
 
 
 def require_grader(grader: str, *gradings: Grading) -> None:
@@ -114,9 +114,9 @@ class GradedRun(Tabular):
         """Return the summary; of a run that was stopped or killed, what is there so far, which decides nothing."""
         if self.run.status == "running":
             return self._count().stopped_by("unfinished")
-        return corrected(self._ended(), self.store, self.run, self.grading)
+        return corrected(self._final_summary(), self.store, self.run, self.grading)
 
-    def _ended(self) -> Summary:
+    def _final_summary(self) -> Summary:
         if self.grading.summary is None:
             return self._part()
         stored = Summary.model_validate(self.grading.summary)
@@ -129,16 +129,16 @@ class GradedRun(Tabular):
 
     def _part(self) -> Summary:
         """Return the summary of a set of scores that only some conversations of the run have."""
-        found = self._count()
+        summary = self._count()
         scored = len({row.key for row in self.store.scores(self.grading.id)})
-        stopped = f"{scored:,} of {count(found.attempts, 'conversation')} have these scores"
-        return found.undecided(stopped)
+        stopped = f"{scored:,} of {count(summary.attempts, 'conversation')} have these scores"
+        return summary.undecided(stopped)
 
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)
         tallies = tally(self.store.scores(self.grading.id), intervals_of(self.run), self.run.sampling)
-        found = summarise(tallies, attempts=attempts, failed=failed)
-        return detailed(found, tallies, self.store, self.grading, running=self.run.status == "running")
+        summary = summarise(tallies, attempts=attempts, failed=failed)
+        return detailed(summary, tallies, self.store, self.grading, running=self.run.status == "running")
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows; the templates are loaded when a notebook asks."""
@@ -161,6 +161,6 @@ def expected_lines(place: str, suite: str, conversations: int) -> Iterator[str]:
         return
     summary = Summary.model_validate(grading.summary)
     times = conversations / max(summary.attempts, 1)
-    if used := by_role({role: one.times(times) for role, one in summary.usage.items()}):
+    if used := by_role({role: usage.times(times) for role, usage in summary.usage.items()}):
         yield f"as run {before.id}: about {used}"
     yield from (f"as run {before.id}: {line}" for line in latency_lines(summary))

@@ -14,7 +14,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import strict_json
 from vivavoce.report.verdict import finding
 from vivavoce.tools.recordings import recorded_call
-from vivavoce.validation import unchecked
+from vivavoce.validation import construct
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
@@ -56,8 +56,8 @@ def sample_data(outcome: Outcome) -> dict[str, Any]:
 def _plain(outcome: Outcome) -> dict[str, Any]:
     """Return it as data; unset fields are left out, so that messages keep their original shape."""
     data = outcome.model_dump(exclude_unset=True)
-    if (drawn := outcome.attempt.drawn) is not None:
-        data["attempt"]["drawn"] = drawn._asdict()
+    if (draw := outcome.attempt.drawn) is not None:
+        data["attempt"]["drawn"] = draw._asdict()
     return data
 
 
@@ -91,14 +91,14 @@ def _lines(attempt: Attempt) -> Iterator[RecordedCall | RecordedReply]:
         opening = attempt.trajectory.opening if index == 0 else []
         state = attempt.trajectory.state if index == len(turns) - 1 else None
         about = {"sample": key.sample_id, "target": key.target, "trial": key.trial, "turn": index}
-        yield unchecked(RecordedReply, {**about, "opening": opening, "state": state, **_reply(turn)})
+        yield construct(RecordedReply, {**about, "opening": opening, "state": state, **_reply(turn)})
 
 
 def _reply(turn: Turn) -> dict[str, Any]:
     messages: list[AnyMessage] = [message for message in turn.messages if isinstance(message, AIMessage | ToolMessage)]
-    said = next((message.content for message in turn.messages if message.role == "user"), None) or ""
+    text = next((message.content for message in turn.messages if message.role == "user"), None) or ""
     error = None if turn.failure is None else turn.failure.message
     if error is None and not messages:
         error = _UNANSWERED
     done = {"messages": messages} if error is None else {"error": error}
-    return {"said": said, **done, "usage": turn.usage, "seconds": turn.seconds}
+    return {"said": text, **done, "usage": turn.usage, "seconds": turn.seconds}

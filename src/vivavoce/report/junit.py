@@ -25,14 +25,14 @@ from vivavoce.report.details import estimate_text, lines_of, measured_text, skip
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.tables import truth_text
 from vivavoce.report.text import one_line
-from vivavoce.report.verdict import corrected_text, explained, net_text
+from vivavoce.report.verdict import corrected_text, explain_verdict, net_text
 from vivavoce.report.worst_samples import exchange_of
 from vivavoce.run.summary import Summary
 
 IN_MEMORY = 1 << 20
 """Characters of one target's test cases that are kept in memory before they go to a temporary file."""
 
-_COUNTED = ("failure", "error", "skipped")
+_COUNTED_TAGS = ("failure", "error", "skipped")
 """The elements of a test case that count."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -55,14 +55,14 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
             if target not in suites:
                 suites[target] = _Suite(target, open_files.enter_context(_aside()))
             suites[target].add(outcome, f"{name}.{target}", only_warn)
-        written = [*suites.values()]
+        all_suites = [*suites.values()]
         if summary.verdict is not None:
-            written.append(_Suite("gate", open_files.enter_context(_aside())))
-            written[-1].write(_gate_case(name, summary))
-        total = sum((suite.counts for suite in written), Counter[str]())
+            all_suites.append(_Suite("gate", open_files.enter_context(_aside())))
+            all_suites[-1].write(_gate_case(name, summary))
+        total = sum((suite.counts for suite in all_suites), Counter[str]())
         out.write('<?xml version="1.0" encoding="utf-8"?>\n')
-        out.write(f"<testsuites name={_attribute(name)} {_counted(total)}>\n")
-        for suite in written:
+        out.write(f"<testsuites name={_attribute(name)} {_count_attributes(total)}>\n")
+        for suite in all_suites:
             suite.copy_to(out, graded.run, _properties(graded.run, summary, suite.name))
         out.write("</testsuites>\n")
 
@@ -92,25 +92,27 @@ class _Suite:
         if outcome.reward is not None:
             scores["reward"] = outcome.reward
         if not scores:
-            self.write(_ungraded(attempt, classname, seconds))
+            self.write(_unscored_case(attempt, classname, seconds))
         for i, (grader, grade) in enumerate(scores.items()):
             case = _case(f"{_title(attempt)} · {grader}", classname, 0.0 if i else seconds)
-            self.write(_graded(case, attempt, grade, warns=grader in only_warn))
+            self.write(_score_case(case, attempt, grade, warns=grader in only_warn))
 
     def write(self, case: Element) -> None:
         """Add one test case."""
         self.counts["tests"] += 1
-        self.counts.update(child.tag for child in case if child.tag in _COUNTED)
+        self.counts.update(child.tag for child in case if child.tag in _COUNTED_TAGS)
         self.cases.write(tostring(case, encoding="unicode") + "\n")
 
     def copy_to(self, out: TextIO, run: Run, properties: Mapping[str, str]) -> None:
         """Write the test suite."""
         timestamp = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        out.write(f'<testsuite name={_attribute(self.name)} timestamp="{timestamp}" {_counted(self.counts)}')
+        out.write(f'<testsuite name={_attribute(self.name)} timestamp="{timestamp}" {_count_attributes(self.counts)}')
         out.write(f' time="{self.seconds:.3f}">\n')
         if properties:
-            listed = (f"<property name={_attribute(name)} value={_attribute(it)}/>" for name, it in properties.items())
-            out.write(f"<properties>{''.join(listed)}</properties>\n")
+            elements = (
+                f"<property name={_attribute(name)} value={_attribute(it)}/>" for name, it in properties.items()
+            )
+            out.write(f"<properties>{''.join(elements)}</properties>\n")
         self.cases.seek(0)
         shutil.copyfileobj(self.cases, out)
         out.write("</testsuite>\n")
@@ -119,11 +121,11 @@ class _Suite:
 def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
     """Return what is said of a test suite: what it repeats, how far it went as recorded, its skips, and its rates.
 
-    Those are without the errors of the judge, estimates for all conversations of which some were judged, and net of
+    Those are without the errors of the judge, estimates for all conversations where only some were judged, and net of
     the conversations that the tester spoiled.
     """
     known = {} if run.partial_of is None else {"partial_of": run.partial_of}
-    lines = [line for one in summary.recording if one.target == target for line in lines_of(one)]
+    lines = [line for recording in summary.recording if recording.target == target for line in lines_of(recording)]
     known |= {f"{AS_RECORDED}.{number}": line for number, line in enumerate(lines, 1)}
     known |= {f"skipped.{skip.name}": skip_text(skip) for skip in summary.skips if skip.target == target}
     rates = {
@@ -144,7 +146,7 @@ def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
     return {**known, **rates, **net}
 
 
-def _graded(case: Element, attempt: Attempt, score: Score, *, warns: bool) -> Element:
+def _score_case(case: Element, attempt: Attempt, score: Score, *, warns: bool) -> Element:
     properties = SubElement(case, "properties")
     sample, trial = attempt.key.sample_id, to_number(attempt.key.trial)
     known = {
@@ -174,7 +176,7 @@ def _graded(case: Element, attempt: Attempt, score: Score, *, warns: bool) -> El
     return case
 
 
-def _ungraded(attempt: Attempt, classname: str, seconds: float) -> Element:
+def _unscored_case(attempt: Attempt, classname: str, seconds: float) -> Element:
     case = _case(_title(attempt), classname, seconds)
     if attempt.failure is not None:
         kind = f"{attempt.failure.blame}.{attempt.failure.kind}"
@@ -186,7 +188,7 @@ def _ungraded(attempt: Attempt, classname: str, seconds: float) -> Element:
 
 def _gate_case(suite: str, summary: Summary) -> Element:
     case = _case("gate", f"{suite}.gate", 0.0)
-    reasons = explained(summary)
+    reasons = explain_verdict(summary)
     lines = "\n".join(reasons)
     if summary.verdict != "pass":
         tag = "failure" if summary.verdict == "fail" else "error"
@@ -210,10 +212,10 @@ def _title(attempt: Attempt) -> str:
 
 def _evidence(attempt: Attempt, score: Score) -> str:
     lines = [score.reason]
-    if (said := exchange_of(attempt, score)) is not None:
+    if (exchange := exchange_of(attempt, score)) is not None:
         lines += [
-            f"{said.question_label}: {said.question}",
-            *([] if said.answer == score.submission else [f"said: {said.answer}"]),
+            f"{exchange.question_label}: {exchange.question}",
+            *([] if exchange.answer == score.submission else [f"said: {exchange.answer}"]),
         ]
     if score.submission:
         lines.append(f"submission: {shorten(score.submission)}")
@@ -222,7 +224,7 @@ def _evidence(attempt: Attempt, score: Score) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _count_attributes(counts: Mapping[str, int]) -> str:
     names = {"tests": "tests", "failures": "failure", "errors": "error", "skipped": "skipped"}
     return " ".join(f'{name}="{counts.get(tag, 0)}"' for name, tag in names.items())
 

@@ -34,7 +34,7 @@ def agreement_of_all(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()
     Where there is a decision, the judge is compared with it in place of the labels.
     """
     people, compared = people_agreement([pair.label for pair in pairs]), decided(pairs, decisions)
-    number = sum(isinstance(one.label, Decision) for one in compared)
+    number = sum(isinstance(pair.label, Decision) for pair in compared)
     return agreement_with(compared).model_copy(update={"people": people, "decided": number})
 
 
@@ -59,15 +59,17 @@ def people_agreement(labels: Sequence[Label]) -> PeopleAgreement | None:
         low=low,
         high=high,
         kappa=_cohen(people, list(several.values())) if len(people) == 2 else _fleiss(counts, people),
-        disputed=[Disputed(**key._asdict(), turn=turn, verdicts=said) for (key, turn), said in differing[:LISTED]],
+        disputed=[
+            Disputed(**key._asdict(), turn=turn, verdicts=verdicts) for (key, turn), verdicts in differing[:LISTED]
+        ],
     )
 
 
 def _cohen(people: Sequence[str], verdicts: Sequence[Mapping[str, HumanVerdict]]) -> float | None:
-    one, other = ([said[author] == "pass" for said in verdicts] for author in people)
+    first, other = ([by_author[author] == "pass" for by_author in verdicts] for author in people)
     # of two people neither is the truth: there is a kappa if either gave both verdicts
-    found = agreement(one, other).kappa
-    return agreement(other, one).kappa if found is None else found
+    kappa = agreement(first, other).kappa
+    return agreement(other, first).kappa if kappa is None else kappa
 
 
 def _fleiss(counts: Counts, people: Sequence[str]) -> float | None:
@@ -109,7 +111,9 @@ class Rated:
     usage: Usage = field(default_factory=Usage)
 
 
-def rated(outcomes: Iterable[Outcome], graders: Sequence[str], label: str, tag: str | None = None) -> list[Rated]:
+def collect_rated(
+    outcomes: Iterable[Outcome], graders: Sequence[str], label: str, tag: str | None = None
+) -> list[Rated]:
     """Return the scores of graders next to the label at a dotted path of each row's `labels`.
 
     With a `tag`, only rows that have it count.
@@ -117,37 +121,37 @@ def rated(outcomes: Iterable[Outcome], graders: Sequence[str], label: str, tag: 
     Raises:
         UsageError: no row has the label, or it is neither a number nor a yes or no.
     """
-    found = [Rated(grader, label) for grader in graders]
-    labelled = chosen = 0
+    results = [Rated(grader, label) for grader in graders]
+    labelled = selected_count = 0
     for outcome in outcomes:
         row = cast("dict[str, Any]", json.loads(outcome.attempt.sample))
         if tag is not None and tag not in row.get("tags", ()):
             continue
-        chosen += 1
+        selected_count += 1
         ratings = _ratings(row.get("labels"), label, outcome.attempt)
         labelled += ratings is not None
-        for one in found:
-            if (score := outcome.scores.get(one.grader)) is not None:
-                _add(one, outcome.attempt, score, ratings)
-    if not chosen:
+        for result in results:
+            if (score := outcome.scores.get(result.grader)) is not None:
+                _add(result, outcome.attempt, score, ratings)
+    if not selected_count:
         raise UsageError(f"no row has the tag '{tag}'" if tag else "the run has no conversations")
     if not labelled:
         raise UsageError(f"no row has labels.{label}; name a label of the dataset, as in --label good")
-    return found
+    return results
 
 
-def _add(found: Rated, attempt: Attempt, score: Score, ratings: Ratings | None) -> None:
-    found.usage += score.usage or Usage()
+def _add(rated: Rated, attempt: Attempt, score: Score, ratings: Ratings | None) -> None:
+    rated.usage += score.usage or Usage()
     if score.state == "error":
-        found.errors["unknown" if score.failure is None else score.failure.kind] += 1
+        rated.errors["unknown" if score.failure is None else score.failure.kind] += 1
     elif score.value is None:
-        found.skipped += 1
+        rated.skipped += 1
     elif ratings is None:
-        found.unlabelled += 1
+        rated.unlabelled += 1
     else:
         length = len(answer_of_turn(attempt.trajectory.messages))
         what = (score.passed, _order(score.value, score), score.confidence)
-        found.cases.append(Case(attempt.key, *what, ratings, length, score.findings))
+        rated.cases.append(Case(attempt.key, *what, ratings, length, score.findings))
 
 
 def _order(value: float, score: Score) -> tuple[float, float]:
@@ -163,29 +167,29 @@ def _ratings(labels: object, path: str, attempt: Attempt) -> Ratings | None:
         raise UsageError(f"{conversation_label(attempt.key.sample_id, attempt.key.trial)}: {error}") from error
 
 
-def people_lines(found: PeopleAgreement | None) -> Iterator[str]:
+def people_lines(agreement: PeopleAgreement | None) -> Iterator[str]:
     """Yield how far people agree, and a line for each place where they do not; nothing without two people."""
-    if found is None:
+    if agreement is None:
         return
-    yield f"{len(found.people)} people: {found.same} of {found.n} with the same label"
-    figures = [f"Krippendorff's α {number(found.alpha)}"] if found.alpha is not None else []
-    if found.low is not None and found.high is not None:
-        figures.append(f"95% interval {number(found.low)} to {number(found.high)}")
-    if found.kappa is not None:
-        name = "Cohen's" if len(found.people) == 2 else "Fleiss'"
-        figures.append(f"{name} κ {number(found.kappa)}")
+    yield f"{len(agreement.people)} people: {agreement.same} of {agreement.n} with the same label"
+    figures = [f"Krippendorff's α {number(agreement.alpha)}"] if agreement.alpha is not None else []
+    if agreement.low is not None and agreement.high is not None:
+        figures.append(f"95% interval {number(agreement.low)} to {number(agreement.high)}")
+    if agreement.kappa is not None:
+        name = "Cohen's" if len(agreement.people) == 2 else "Fleiss'"
+        figures.append(f"{name} κ {number(agreement.kappa)}")
     if figures:
         yield ", ".join(figures)
-    yield from map(disputed_line, found.disputed)
+    yield from map(disputed_line, agreement.disputed)
 
 
-def place_text(one: Disputed | DifferingLabels) -> str:
+def place_text(place: Disputed | DifferingLabels) -> str:
     """Return which conversation or turn people differ on."""
-    turn = "" if one.turn is None else f" {turn_label(one.turn)}"
-    return f"{conversation_label(one.sample_id, one.trial)}{turn}"
+    turn = "" if place.turn is None else f" {turn_label(place.turn)}"
+    return f"{conversation_label(place.sample_id, place.trial)}{turn}"
 
 
-def disputed_line(one: Disputed) -> str:
+def disputed_line(disputed: Disputed) -> str:
     """Return a place where people disagree, with what each of them says."""
-    said = ", ".join(f"{author} says {verdict}" for author, verdict in sorted(one.verdicts.items()))
-    return safe(f"people differ  {place_text(one)}  {said}")
+    verdicts = ", ".join(f"{author} says {verdict}" for author, verdict in sorted(disputed.verdicts.items()))
+    return safe(f"people differ  {place_text(disputed)}  {verdicts}")

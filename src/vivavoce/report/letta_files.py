@@ -28,10 +28,10 @@ Category = Literal["target", "extraction", "grading", "reward", "unknown"]
 
 def error_of(outcome: Outcome) -> dict[str, str] | None:
     """Return the first error of an attempt, None if there is none."""
-    found = _first_failure(outcome)
-    if found is None:
+    first_failure = _first_failure(outcome)
+    if first_failure is None:
         return None
-    category, failure, message = found
+    category, failure, message = first_failure
     kind = "Unknown" if failure is None else failure.exception or failure.kind
     return {"category": category, "exception_type": kind, "message": message}
 
@@ -136,7 +136,7 @@ class Model:
         what was scored, what was an error and what was skipped. The deviations are those of the means of the trials.
         """
         runs = [self.runs[trial] for trial in sorted(self.runs)]
-        whole = _merged(runs)
+        whole = _merge(runs)
         data = {
             "model": self.name,
             **whole.summary(),
@@ -154,7 +154,7 @@ class Model:
         return data
 
 
-def _merged(runs: list[_Scores]) -> _Scores:
+def _merge(runs: list[_Scores]) -> _Scores:
     whole = _Scores()
     for run in runs:
         whole.total += run.total
@@ -174,7 +174,7 @@ def _deviations(runs: list[dict[str, Any]]) -> dict[str, Any]:
     means = {name: [run["per_metric"][name] for run in runs if name in run["per_metric"]] for name in names}
     return {
         "reward_std": stdev(rewards) if len(rewards) > 1 else None,
-        "per_metric_std": {name: stdev(found) for name, found in means.items() if len(found) > 1},
+        "per_metric_std": {name: stdev(scores) for name, scores in means.items() if len(scores) > 1},
     }
 
 
@@ -238,7 +238,7 @@ def _write(store: Store, run: Run, grading: Grading, directory: Path) -> None:
                 seen.add(key.sample_id)
             model = models.setdefault(key.target, Model(key.target, len(models)))
             model.add(outcome)
-            _append(directory / _unnamed(model, key.trial), sample_result(outcome))
+            _append(directory / _unnamed_prefix(model, key.trial), sample_result(outcome))
         suite.write("\n]}\n")
     _name(directory, models)
     summaries = [model.summary(with_runs=False) for model in models.values()]
@@ -248,18 +248,18 @@ def _write(store: Store, run: Run, grading: Grading, directory: Path) -> None:
 def _name(directory: Path, models: dict[str, Model]) -> None:
     """Give the files their names, which depend on all the targets and on whether any has several trials."""
     several = any(model.trials > 1 for model in models.values())
-    names = file_names(models, taken=(SUITE, SUMMARY))
+    names = file_names(models, used_names=(SUITE, SUMMARY))
     for model in models.values():
         folder = directory / names[model.name]
         for trial in model.runs:
             file = folder / f"run_{trial + 1}.jsonl" if several else Path(f"{folder}.jsonl")
             file.parent.mkdir(exist_ok=True)
-            (directory / _unnamed(model, trial)).rename(file)
+            (directory / _unnamed_prefix(model, trial)).rename(file)
         if several:
             _dump(folder / SUMMARY, model.summary(with_runs=True))
 
 
-def _unnamed(model: Model, trial: int) -> str:
+def _unnamed_prefix(model: Model, trial: int) -> str:
     return f"{model.number}~{trial}~"
 
 

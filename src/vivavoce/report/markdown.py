@@ -38,7 +38,14 @@ from vivavoce.report.details import (
 from vivavoce.report.graded_run import GradedRun, partial_note, show_command
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.text import count, inert, one_line
-from vivavoce.report.verdict import breach_lines, corrected_lines, explained, finding, spoiled_lines, unverified_lines
+from vivavoce.report.verdict import (
+    breach_lines,
+    corrected_lines,
+    explain_verdict,
+    finding,
+    spoiled_lines,
+    unverified_lines,
+)
 from vivavoce.report.worst_samples import Exchange, Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
 
@@ -66,20 +73,20 @@ def code(text: str, width: int = _WIDTH) -> str:
     return f"`{line}`" if line else "–"
 
 
-def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator[str]:
+def _lines(graded: GradedRun, summary: Summary, worst_samples: WorstSamples) -> Iterator[str]:
     yield f"**{code(graded.run.suite)} {_VERDICTS[summary.verdict]}**"
     yield ""
     yield f"{code(finding(summary, graded.grading), 400)}"
     yield ""
     yield from _remarks(graded.run)
-    for reason in explained(summary):
+    for reason in explain_verdict(summary):
         yield f"- {code(reason)}"
     is_bad = summary.verdict in ("fail", "inconclusive")
-    if is_bad and found.shown:
-        yield from ("", *_worst(found), *_command(graded.run.id, found), "")
+    if is_bad and worst_samples.samples:
+        yield from ("", *_worst(worst_samples), *_command(graded.run.id, worst_samples), "")
     broken = f", {summary.failed_attempts} of them with an error" if summary.failed_attempts else ""
-    held = f"{count(summary.attempts, 'conversation')}{broken}"
-    yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
+    conversations = f"{count(summary.attempts, 'conversation')}{broken}"
+    yield f"- {conversations} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
     if note := partial_note(graded.run):
         yield f"- {note}"
     if used := by_role(summary.usage):
@@ -113,20 +120,20 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     if len(target_names(summary)) > 1:
         matrix = matrix_of(graded, MATRIX)
         title = f"The samples by target{f', and {matrix.left_out}' if matrix.left_out else ''}"
-        yield from folded(title, _matrix(matrix))
+        yield from fold(title, _matrix(matrix))
     if summary.tags:
-        yield from folded("Results by tag", _tags(graded, summary))
+        yield from fold("Results by tag", _tags(graded, summary))
     if summary.agents:
-        yield from folded("Results by agent", _agents(summary))
-    if found.shown and not is_bad:
-        more = f", and {found.more:,} more" if found.more else ""
-        yield from folded(f"The worst samples{more}", _worst(found))
+        yield from fold("Results by agent", _agents(summary))
+    if worst_samples.samples and not is_bad:
+        more = f", and {worst_samples.more:,} more" if worst_samples.more else ""
+        yield from fold(f"The worst samples{more}", _worst(worst_samples))
 
 
 def _remarks(run: Run) -> Iterator[str]:
     """Yield what people say of a run."""
-    said = [("title", run.title), ("tags", ", ".join(run.tags)), ("notes", run.notes)]
-    if known := [(name, text) for name, text in said if text]:
+    remarks = [("title", run.title), ("tags", ", ".join(run.tags)), ("notes", run.notes)]
+    if known := [(name, text) for name, text in remarks if text]:
         yield from (f"- {name}: {code(text, 1000)}" for name, text in known)
         yield ""
 
@@ -161,37 +168,41 @@ def _agents(summary: Summary) -> Iterator[str]:
         yield from (line, "")
 
 
-def _worst(found: WorstSamples) -> Iterator[str]:
-    errors = [one for one in found.shown if one.score is None]
-    low = [one for one in found.shown if one.score is not None]
-    for title, listed in (("Could not be scored", errors), ("Lowest scores", low)):
-        if listed:
+def _worst(worst_samples: WorstSamples) -> Iterator[str]:
+    errors = [sample for sample in worst_samples.samples if sample.score is None]
+    low = [sample for sample in worst_samples.samples if sample.score is not None]
+    for title, samples in (("Could not be scored", errors), ("Lowest scores", low)):
+        if samples:
             yield f"**{title}**"
             yield ""
-            rows = ([_sample(one), code(one.key.target), number(one.score), _why(one)] for one in listed)
+            rows = (
+                [_sample(sample), code(sample.key.target), number(sample.score), _why(sample)] for sample in samples
+            )
             yield from table(["sample", "target", "score", "why"], "llrl", rows)
             yield ""
 
 
-def _command(run_id: str, found: WorstSamples) -> Iterator[str]:
+def _command(run_id: str, worst_samples: WorstSamples) -> Iterator[str]:
     """Yield how many more samples did not pass, and the command that shows the first of the worst."""
-    if found.more:
-        yield from (f"and {found.more:,} more", "")
-    key = found.shown[0].key
+    if worst_samples.more:
+        yield from (f"and {worst_samples.more:,} more", "")
+    key = worst_samples.samples[0].key
     yield f"See the worst with {code(show_command(run_id, conversation_label(key.sample_id, key.trial)), 400)}"
 
 
-def _asked(said: Exchange) -> str:
-    return f"asked in {code(said.session)}" if said.session else "asked"
+def _question_label(exchange: Exchange) -> str:
+    return f"asked in {code(exchange.session)}" if exchange.session else "asked"
 
 
-def _why(one: Worst) -> str:
-    if one.said is None:
-        return code(one.why)
-    return f"{code(one.why)}<br>{_asked(one.said)}: {code(one.said.question)}<br>said: {code(one.said.answer)}"
+def _why(sample: Worst) -> str:
+    exchange = sample.exchange
+    if exchange is None:
+        return code(sample.why)
+    question = f"{_question_label(exchange)}: {code(exchange.question)}"
+    return f"{code(sample.why)}<br>{question}<br>said: {code(exchange.answer)}"
 
 
-def folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+def fold(title: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines inside a folded section; the empty lines switch back to Markdown."""
     yield from ("", "<details>", f"<summary>{title}</summary>", "")
     yield from lines
@@ -206,16 +217,16 @@ def table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[s
         yield f"| {' | '.join(row)} |"
 
 
-def _grader(one: GraderSummary) -> list[str]:
-    rate = "–" if one.pass_rate is None else share_text(one.pass_rate)
-    counts = [str(one.scored), str(one.errors), str(one.skipped)]
-    return [code(one.name), code(one.target), *counts, mean_text(one), interval(one.low, one.high), rate]
+def _grader(grader: GraderSummary) -> list[str]:
+    rate = "–" if grader.pass_rate is None else share_text(grader.pass_rate)
+    counts = [str(grader.scored), str(grader.errors), str(grader.skipped)]
+    return [code(grader.name), code(grader.target), *counts, mean_text(grader), interval(grader.low, grader.high), rate]
 
 
-def _sample(one: Worst) -> str:
-    if one.group is not None:
-        return one.group
-    return code(conversation_label(one.key.sample_id, one.key.trial))
+def _sample(sample: Worst) -> str:
+    if sample.group is not None:
+        return sample.group
+    return code(conversation_label(sample.key.sample_id, sample.key.trial))
 
 
 def number(value: float | None) -> str:

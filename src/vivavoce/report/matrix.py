@@ -20,7 +20,7 @@ from vivavoce.records.run import Run, ScoreRow, described_targets
 from vivavoce.records.score import Usage
 from vivavoce.report.details import Standing, mean_text, measured_text, standings, target_names
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.text import GAP, one_line, stripped
+from vivavoce.report.text import GAP, one_line, strip_trailing_blanks
 from vivavoce.report.verdict import headline
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
@@ -37,23 +37,23 @@ def used_by_targets(graded: GradedRun) -> dict[str, Usage]:
     """
     if len(target_names(graded.summary())) < 2:
         return {}
-    found = graded.store.used_by_targets(graded.run.id)
-    prices = _prices(graded.run) if any(used.cost is None for used in found.values()) else {}
-    return {name: _priced(used, prices.get(name)) for name, used in found.items()}
+    usages = graded.store.used_by_targets(graded.run.id)
+    prices = _prices(graded.run) if any(used.cost is None for used in usages.values()) else {}
+    return {name: _add_cost(used, prices.get(name)) for name, used in usages.items()}
 
 
-def _priced(used: Usage, price: Price | None) -> Usage:
+def _add_cost(used: Usage, price: Price | None) -> Usage:
     return used if used.cost is not None or price is None else used.model_copy(update={"cost": price.cost(used)})
 
 
 def _prices(run: Run) -> dict[str, Price | None]:
     """Return the price of each model of an OpenAI-compatible target, by the name of the target."""
-    specs = [described_target(one) for one in described_targets(run.spec)]
+    specs = [described_target(target) for target in described_targets(run.spec)]
     return {
         name: price_of(f"openai:{model}" if spec.base_url.startswith(_OPENAI) else f"{spec.base_url}#{model}")
         for spec in specs
         if isinstance(spec, OpenAITargetSpec)
-        for name, model in spec.named
+        for name, model in spec.names_and_models
     }
 
 
@@ -146,24 +146,24 @@ class Matrix:
 def matrix_of(graded: GradedRun, limit: int) -> Matrix:
     """Return the samples of a graded run with their scores, at most `limit` of them."""
     summary = graded.summary()
-    shown = _of_targets(graded, summary) if len(target_names(summary)) > 1 else _of_graders(summary)
-    found = _Found(shown.grader)
+    matrix = _of_targets(graded, summary) if len(target_names(summary)) > 1 else _of_graders(summary)
+    collector = _CellCollector(matrix.grader)
     for row in graded.store.scores(graded.grading.id):
-        found.add(row)
-    rows = [Row(sample, cells) for sample, cells in found.cells.items()]
-    kept = set(heapq.nsmallest(limit, range(len(rows)), key=lambda i: (*rows[i].rank, i)))
+        collector.add(row)
+    rows = [Row(sample, cells) for sample, cells in collector.cells.items()]
+    retained = set(heapq.nsmallest(limit, range(len(rows)), key=lambda i: (*rows[i].rank, i)))
     return Matrix(
-        columns=shown.columns,
-        rows=[row for i, row in enumerate(rows) if i in kept],
-        feet=shown.feet,
-        more=len(rows) - len(kept),
-        grader=shown.grader,
-        standing=shown.standing,
+        columns=matrix.columns,
+        rows=[row for i, row in enumerate(rows) if i in retained],
+        feet=matrix.feet,
+        more=len(rows) - len(retained),
+        grader=matrix.grader,
+        standing=matrix.standing,
     )
 
 
 @dataclass(slots=True)
-class _Found:
+class _CellCollector:
     """The cells by sample and column, as the scores come in."""
 
     grader: str
@@ -180,7 +180,7 @@ class _Found:
 def _of_targets(graded: GradedRun, summary: Summary) -> Matrix:
     first = headline(summary, graded.grading)
     assert first is not None
-    standing = next((one for one in standings(summary) if one.grader == first.name), None)
+    standing = next((standing for standing in standings(summary) if standing.grader == first.name), None)
     used = used_by_targets(graded)
     best = standing and standing.best
     feet = {
@@ -270,31 +270,31 @@ class MatrixTable:
         """Yield the lines."""
         matrix = self.matrix
         body = [
-            (one_line(row.sample, _SAMPLE), [_styled(cell_text(row.cells.get(name))) for name in matrix.columns])
+            (one_line(row.sample, _SAMPLE), [_style_cell(cell_text(row.cells.get(name))) for name in matrix.columns])
             for row in matrix.rows
         ]
         feet = [(name, [Text(safe(text)) for text in texts]) for name, texts in figures(matrix, matrix.columns)]
-        shown = self._fitting([*body, *feet], options.max_width)
+        visible_count = self._fitting([*body, *feet], options.max_width)
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
         table.add_column("sample", no_wrap=True, overflow="ellipsis")
-        for name in matrix.columns[:shown]:
+        for name in matrix.columns[:visible_count]:
             table.add_column(Text(safe(name)), no_wrap=True, overflow="ellipsis", max_width=_HEAD)
         for name, texts in body:
-            table.add_row(Text(safe(name)), *texts[:shown])
+            table.add_row(Text(safe(name)), *texts[:visible_count])
         table.add_row()
         for name, texts in feet:
-            table.add_row(Text(name, style="bold"), *texts[:shown])
+            table.add_row(Text(name, style="bold"), *texts[:visible_count])
         if matrix.grader:
             yield Text(f"{safe(matrix.grader)} of each sample with each target", style="bold")
         for line in console.render_lines(table, options, pad=False):
-            yield from stripped(line)
+            yield from strip_trailing_blanks(line)
             yield Segment.line()
-        yield from self._below(shown)
+        yield from self._below(visible_count)
 
-    def _below(self, shown: int) -> list[Text]:
+    def _below(self, visible_count: int) -> list[Text]:
         matrix = self.matrix
         lines = [matrix.left_out] if matrix.left_out else []
-        if hidden := matrix.columns[shown:]:
+        if hidden := matrix.columns[visible_count:]:
             what = "target" if matrix.grader else "grader"
             names = one_line(", ".join(hidden), 60)
             lines.append(f"{len(hidden)} more {what}{'s' * (len(hidden) > 1)} in a wider terminal: {names}")
@@ -322,5 +322,5 @@ def sample_table(graded: GradedRun, options: Sequence[str] = ()) -> Group:
     return Group(MatrixTable(matrix_of(graded, SAMPLES), command), Text())
 
 
-def _styled(text: str) -> Text:
+def _style_cell(text: str) -> Text:
     return Text(text, style=_STYLES["error"] if "error" in text else _STYLES["fail"] if "✗" in text else "")

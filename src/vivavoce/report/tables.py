@@ -81,9 +81,9 @@ def _rows(run: Run, grading: Grading, outcome: Outcome) -> Iterator[FlatRow]:
     for name, score in outcome.scores.items():
         yield _row(run, grading, attempt, name, score, attempt.trajectory.seconds)
         for turn in score.turns or ():
-            held = turns.get(turn.turn or 0)
-            row = _row(run, grading, attempt, name, turn, held and held.seconds)
-            mark = held and held.mark
+            trajectory_turn = turns.get(turn.turn or 0)
+            row = _row(run, grading, attempt, name, turn, trajectory_turn and trajectory_turn.seconds)
+            mark = trajectory_turn and trajectory_turn.mark
             yield row if mark is None else row._replace(session=mark.number, user=mark.user)
     if outcome.reward is not None:
         yield _row(run, grading, attempt, "reward", outcome.reward, attempt.trajectory.seconds)
@@ -145,8 +145,8 @@ def write_csv(graded: GradedRun, out: TextIO) -> None:
 
 def cell(text: str) -> str:
     """Return a text as a cell that no spreadsheet takes for a formula."""
-    written = encodable(text)
-    return f"'{written}" if written.startswith(FORMULA_STARTS) else written
+    encoded = encodable(text)
+    return f"'{encoded}" if encoded.startswith(FORMULA_STARTS) else encoded
 
 
 def write_parquet_file(graded: GradedRun, path: Path) -> None:
@@ -219,15 +219,15 @@ def _scores(graded: GradedRun) -> Table:
 
 
 def _samples(graded: GradedRun) -> Table:
-    outcomes = ({**_place(graded, one), **_sample(one)} for one in graded.outcomes())
+    outcomes = ({**_place(graded, outcome), **_sample(outcome)} for outcome in graded.outcomes())
     return _with_graders(outcomes, _SAMPLES)
 
 
 def _turns(graded: GradedRun) -> Table:
     rows = (
-        {**_place(graded, one), **_turn(turn), **_scored(_of_turn(one, turn.index))}
-        for one in graded.outcomes()
-        for turn in one.attempt.trajectory.turns
+        {**_place(graded, outcome), **_turn(turn), **_score_cells(_of_turn(outcome, turn.index))}
+        for outcome in graded.outcomes()
+        for turn in outcome.attempt.trajectory.turns
     )
     return _with_graders(rows, _TURNS)
 
@@ -256,10 +256,10 @@ _MAKERS: Mapping[str, Callable[[GradedRun], Table]] = {
 
 def _with_graders(rows: Iterable[Cells], types: Mapping[str, str]) -> Table:
     """Return a table with a column for each grader next to those of `types`."""
-    kept = list(rows)
-    graders = dict.fromkeys(column for row in kept for column in row if column not in types)
-    found = {column: "bool" if column.startswith("passed.") else "double" for column in graders}
-    return table_of(kept, {**types, **found})
+    all_rows = list(rows)
+    graders = dict.fromkeys(column for row in all_rows for column in row if column not in types)
+    grader_types = {column: "bool" if column.startswith("passed.") else "double" for column in graders}
+    return table_of(all_rows, {**types, **grader_types})
 
 
 def _place(graded: GradedRun, outcome: Outcome) -> Cells:
@@ -276,12 +276,12 @@ def _sample(outcome: Outcome) -> Cells:
         "scenario": attempt.scenario,
         "started_at": attempt.started_at,
         "turns": len(talk.turns),
-        **_said(talk.turns[-1] if talk.turns else None),
-        **_used(talk),
+        **_last_texts(talk.turns[-1] if talk.turns else None),
+        **_time_and_failure(talk),
         "input_tokens": used and used.input_tokens,
         "output_tokens": used and used.output_tokens,
         "cost": used and used.cost,
-        **_scored(scores.items()),
+        **_score_cells(scores.items()),
     }
 
 
@@ -289,26 +289,26 @@ def _turn(turn: Turn) -> Cells:
     calls = made_calls(turn.messages)
     return {
         "turn": to_number(turn.index),
-        **_said(turn),
+        **_last_texts(turn),
         "tool_calls": strict_json([call.function for call in calls]) if calls else None,
-        **_used(turn),
+        **_time_and_failure(turn),
         "input_tokens": turn.usage and turn.usage.input_tokens,
         "output_tokens": turn.usage and turn.usage.output_tokens,
         "cost": turn.usage and turn.usage.cost,
     }
 
 
-def _said(turn: Turn | None) -> Cells:
+def _last_texts(turn: Turn | None) -> Cells:
     """Return what the user and the assistant said last."""
     messages = [] if turn is None else turn.messages
     user = next((message.text for message in messages if isinstance(message, HumanMessage)), None)
     return {"user": user, "assistant": "\n".join(filter(None, assistant_texts(messages))) or None}
 
 
-def _used(held: Turn | Trajectory) -> Cells:
-    failure = held.failure
+def _time_and_failure(part: Turn | Trajectory) -> Cells:
+    failure = part.failure
     kind, message = (None, None) if failure is None else (failure.kind, failure.message)
-    return {"seconds": held.seconds, "failure_kind": kind, "failure_message": message}
+    return {"seconds": part.seconds, "failure_kind": kind, "failure_message": message}
 
 
 def _of_turn(outcome: Outcome, index: int) -> Iterator[tuple[str, Score]]:
@@ -316,7 +316,7 @@ def _of_turn(outcome: Outcome, index: int) -> Iterator[tuple[str, Score]]:
         yield from ((name, turn) for turn in score.turns or () if turn.turn == index)
 
 
-def _scored(scores: Iterable[tuple[str, Score]]) -> Cells:
+def _score_cells(scores: Iterable[tuple[str, Score]]) -> Cells:
     cells: Cells = {}
     for name, score in scores:
         if score.measured is not None:

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.comparing.thresholds import score_text, share_text
-from vivavoce.records.details import in_words
+from vivavoce.records.details import usage_text
 from vivavoce.records.score import Usage, conversation_label
 from vivavoce.report.details import (
     HEADS,
@@ -29,7 +29,14 @@ from vivavoce.report.details import (
 )
 from vivavoce.report.graded_run import show_command
 from vivavoce.report.text import Column, FittingTable, Labelled, count, one_line
-from vivavoce.report.verdict import breach_lines, corrected_lines, explained, failures, spoiled_lines, unverified_lines
+from vivavoce.report.verdict import (
+    breach_lines,
+    corrected_lines,
+    explain_verdict,
+    failures,
+    spoiled_lines,
+    unverified_lines,
+)
 from vivavoce.report.worst_samples import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 from vivavoce.safe_text import safe
@@ -84,30 +91,30 @@ def run_report(
     """
     several = len(target_names(summary)) > 1
     figures: list[RenderableType] = [summary_table(summary)]
-    figures += [Text(safe(one)) for one in sentences(summary)]
-    figures += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
+    figures += [Text(safe(sentence)) for sentence in sentences(summary)]
+    figures += [Text(f"{safe(name)} used {usage_text(usage)}") for name, usage in (used or {}).items() if several]
     notes = (*spoiled_lines(summary), *unverified_lines(summary), *breach_lines(summary), *measured_lines(summary))
     figures += [*trial_lines(summary), *map(Text, notes)]
     figures += [Labelled(Text(), Text(line)) for line in sampled_lines(summary)]
     figures += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
-    figures += [agreement_line(found) for found in summary.agreement]
+    figures += [agreement_line(agreement) for agreement in summary.agreement]
     figures += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
     figures += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []
     figures += [Text(line)] if (line := tags_line(summary)) else []
     figures += [*_agents(summary)] if summary.agents else []
     figures += [Text(PASSED_ADDED)] if passed_added else []
     hint = _hint(worst, run_id, options)
-    if summary.verdict == "fail" or (summary.verdict == "inconclusive" and worst.shown):
-        samples = [Text(), *_worst(worst, several=several)] if worst.shown else []
+    if summary.verdict == "fail" or (summary.verdict == "inconclusive" and worst.samples):
+        samples = [Text(), *_worst(worst, several=several)] if worst.samples else []
         return Group(*verdict_lines(summary), *samples, Text(), hint, Text(), *figures)
     heading = Text("the worst samples", style="bold")
-    samples = [Text(), heading, *_worst(worst, several=several)] if worst.shown else []
+    samples = [Text(), heading, *_worst(worst, several=several)] if worst.samples else []
     return Group(*figures, *samples, Text(), *verdict_lines(summary), Text(), hint)
 
 
 def _worst(worst: WorstSamples, *, several: bool) -> Iterator[RenderableType]:
     """Yield the table of the worst samples, and how many more there are."""
-    yield worst_table(worst.shown, several=several)
+    yield worst_table(worst.samples, several=several)
     if worst.more:
         yield Text(f"and {worst.more:,} more")
 
@@ -119,15 +126,15 @@ def summary_table(summary: Summary) -> FittingTable:
     """
     if len(target_names(summary)) < 2:
         return FittingTable(_GRADERS, [_cells(grader) for grader in summary.graders])
-    best = {(one.grader, one.best) for one in standings(summary)}
+    best = {(standing.grader, standing.best) for standing in standings(summary)}
     names = list(dict.fromkeys(grader.name for grader in summary.graders))
-    ordered = sorted(summary.graders, key=lambda one: names.index(one.name))
-    marks = [Text("best" if (one.name, one.target) in best else "") for one in ordered]
+    ordered = sorted(summary.graders, key=lambda grader: names.index(grader.name))
+    marks = [Text("best" if (grader.name, grader.target) in best else "") for grader in ordered]
     return FittingTable(
         [_TARGET, *_GRADERS, *([_BEST] if any(marks) else [])],
         [
-            [Text(safe(one.target)), *_cells(one), *([mark] if any(marks) else [])]
-            for one, mark in zip(ordered, marks, strict=True)
+            [Text(safe(grader.target)), *_cells(grader), *([mark] if any(marks) else [])]
+            for grader, mark in zip(ordered, marks, strict=True)
         ],
     )
 
@@ -193,13 +200,13 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
                 yield Text(f"{' ' * len(name)}  95% interval of pass^{most}  {interval(low, high)}")
 
 
-def agreement_line(found: AgreementSummary) -> Text:
+def agreement_line(agreement: AgreementSummary) -> Text:
     """Return how well a grader predicts another."""
     return Text(
-        f"{safe(found.predictor)} predicts {safe(found.truth)}: precision {number(found.precision)}, "
-        f"recall {number(found.recall)}, accuracy {number(found.accuracy)}, κ {number(found.kappa)} "
-        f"(n {found.n}: {found.tp} both, {found.fp} only predicted, {found.fn} missed, {found.tn} neither"
-        + (f"; {found.left_out} without both scores)" if found.left_out else ")")
+        f"{safe(agreement.predictor)} predicts {safe(agreement.truth)}: precision {number(agreement.precision)}, "
+        f"recall {number(agreement.recall)}, accuracy {number(agreement.accuracy)}, κ {number(agreement.kappa)} "
+        f"(n {agreement.n}: {agreement.tp} both, {agreement.fp} only predicted, {agreement.fn} missed, "
+        f"{agreement.tn} neither" + (f"; {agreement.left_out} without both scores)" if agreement.left_out else ")")
     )
 
 
@@ -207,16 +214,16 @@ def worst_table(worst: Sequence[Worst], *, several: bool) -> FittingTable:
     """Return a line for each of the worst samples, with why; of a run of several targets, also with the target."""
     return FittingTable(
         [*([_TARGET] if several else []), *_WORST],
-        [[*([Text(safe(one.key.target))] if several else []), *_worst_cells(one)] for one in worst],
+        [[*([Text(safe(sample.key.target))] if several else []), *_worst_cells(sample)] for sample in worst],
         header=False,
     )
 
 
-def _worst_cells(one: Worst) -> list[Text]:
-    score = Text("error", style="yellow") if one.score is None else Text(f"{one.score:.2f}")
-    said = "" if one.said is None else f"\n{one.said}"
-    why = one.why if one.score is None else one_line(one.why, 140)
-    return [Text(one.group or label(one.key)), score, Text(f"{why}{said}")]
+def _worst_cells(sample: Worst) -> list[Text]:
+    score = Text("error", style="yellow") if sample.score is None else Text(f"{sample.score:.2f}")
+    exchange = "" if sample.exchange is None else f"\n{sample.exchange}"
+    why = sample.why if sample.score is None else one_line(sample.why, 140)
+    return [Text(sample.group or label(sample.key)), score, Text(f"{why}{exchange}")]
 
 
 def label(key: tuple[str, str, int]) -> str:
@@ -229,7 +236,7 @@ def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
     if summary.verdict is None:
         yield Text("no gate: the run cannot fail", style="dim")
         return
-    verdict, reasons = summary.verdict.upper(), explained(summary)
+    verdict, reasons = summary.verdict.upper(), explain_verdict(summary)
     if summary.stopped is not None:
         verdict, reasons = f"{verdict}: {safe(summary.stopped)}", reasons[1:]
     yield Text(verdict, style=STYLES[summary.verdict])
@@ -241,7 +248,7 @@ def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
 
 def _hint(worst: WorstSamples, run_id: str, options: Sequence[str]) -> Text:
     """Return the command that shows the worst sample, or any sample if none failed."""
-    first = worst.shown[0].key if worst.shown else None
+    first = worst.samples[0].key if worst.samples else None
     sample = first and conversation_label(first.sample_id, first.trial)
     command = show_command(run_id, sample or "SAMPLE", options)
-    return Text(f"show {'the worst' if worst.shown else 'a conversation'}: {command}", style="dim")
+    return Text(f"show {'the worst' if worst.samples else 'a conversation'}: {command}", style="dim")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from vivavoce.report.comparison.comparison import TargetComparison
 
 
-def spoiled_sides(found: TargetComparison, sides: tuple[str, str]) -> Iterator[str]:
+def spoiled_sides(comparison: TargetComparison, sides: tuple[str, str]) -> Iterator[str]:
     """Yield the same for both sides of a comparison, by what the reader calls them."""
-    for grader in found.graders:
+    for grader in comparison.graders:
         for name, side in zip(sides, (grader.a, grader.b), strict=True):
             if text := net_text(side):
                 yield f"{name}, {safe(grader.name)}: {text}"
@@ -37,7 +37,7 @@ def thoughts(test: Test | None, index: int) -> Iterator[Labelled]:
         return
     turn = test.history[index]
     if turn.guidance:
-        yield _noted("strategy", turn.guidance)
+        yield _note_line("strategy", turn.guidance)
     for step in turn.steps:
         yield _step(step)
     if turn.reasoning:
@@ -46,16 +46,16 @@ def thoughts(test: Test | None, index: int) -> Iterator[Labelled]:
 
 def after_turn(test: Test | None, index: int) -> Iterator[Labelled]:
     """Yield what the metrics of the tester gave after a turn, counted from 0."""
-    if found := measured(test, index):
-        yield _noted("measured", found)
+    if text := turn_results(test, index):
+        yield _note_line("measured", text)
 
 
-def measured(test: Test | None, index: int) -> str:
+def turn_results(test: Test | None, index: int) -> str:
     """Return what was judged after a turn, counted from 0; empty where nothing was."""
     if test is None:
         return ""
-    after = [one.results for one in test.metrics_history if one.turn == to_number(index)]
-    scores = [_scored(name, score) for results in after for name, score in results.items()]
+    after = [entry.results for entry in test.metrics_history if entry.turn == to_number(index)]
+    scores = [_metric_text(name, score) for results in after for name, score in results.items()]
     refused = test.history[index].target_refused if index < len(test.history) else None
     return " · ".join([*scores, *([f"refused {refused}"] if refused else [])])
 
@@ -65,11 +65,11 @@ def verdict_title(name: str, score: Score) -> str:
     return ATTACK if score.name == ATTACK and score.state == "scored" else name
 
 
-def _scored(name: str, score: Score) -> str:
+def _metric_text(name: str, score: Score) -> str:
     """Return the score of a metric; of an attack, also whether the assistant gave what it is after."""
     title = verdict_title(name, score)
-    given = f": {'given' if score.passed else 'not given'}" if title == ATTACK else ""
-    return f"{title} {score_text(score)}{given}"
+    outcome = f": {'given' if score.passed else 'not given'}" if title == ATTACK else ""
+    return f"{title} {score_text(score)}{outcome}"
 
 
 def try_title(index: int) -> str:
@@ -86,7 +86,7 @@ def judgements(test: Test) -> Iterator[Labelled]:
     """Yield what each metric and the review gave at the end: findings, and where each piece of evidence is."""
     for name, score in test.verdicts.items():
         reason = f": {score.reason}" if score.reason else ""
-        line = f"{_scored(name, score)}{reason}"
+        line = f"{_metric_text(name, score)}{reason}"
         yield Labelled(Text("   metric  ", style="dim"), Text(one_line(line, 400)))
         yield from findings(score)
 
@@ -101,8 +101,8 @@ def ending(test: Test) -> Iterator[Labelled]:
     if test.blame:
         blame = f"{test.blame}: {test.blame_reason}"
         yield Labelled(Text("    blame  ", style="dim"), Text(one_line(blame, 400)))
-    for one in test.criteria:
-        rule = f"{one.sentence}: {one.verdict}"
+    for criterion in test.criteria:
+        rule = f"{criterion.sentence}: {criterion.verdict}"
         yield Labelled(Text("     rule  ", style="dim"), Text(one_line(rule, 300)))
     for note in breach_notes(test):
         yield Labelled(Text("     note  ", style="yellow"), Text(one_line(note, 300)))
@@ -123,7 +123,7 @@ def breach_notes(test: Test) -> Iterator[str]:
         yield f"{breach_name(finding)}: {finding.what} ({turn_label(quote.turn)}: {quote.text})"
 
 
-def _noted(what: str, text: str) -> Labelled:
+def _note_line(what: str, text: str) -> Labelled:
     return Labelled(Text(f"{what:>9}  ", style="dim"), Text(one_line(text, 300), style="dim"))
 
 

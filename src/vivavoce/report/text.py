@@ -33,7 +33,7 @@ def inert(lines: str) -> str:
 
     It needs whole printed lines, because only these show what begins a line.
     """
-    return _COMMAND.sub(lambda found: "# #" if found[1] is None else f"{found[1]}: :", lines)
+    return _COMMAND.sub(lambda match: "# #" if match[1] is None else f"{match[1]}: :", lines)
 
 
 def printable(lines: str) -> str:
@@ -43,7 +43,7 @@ def printable(lines: str) -> str:
 
 def printable_json(text: str) -> str:
     r"""Return JSON of the same value that is safe to print: control characters and CI commands are escaped as `\u…`."""
-    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def count(number: int, noun: str) -> str:
@@ -51,10 +51,10 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(phrases: Sequence[str], most: int = 3) -> str:
+def join_phrases(phrases: Sequence[str], most: int = 3) -> str:
     """Return one or more phrases as a list in a sentence, which names this many of them at most."""
-    named = [*phrases[:most], *([f"{len(phrases) - most:,} more"] if len(phrases) > most else [])]
-    return ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
+    parts = [*phrases[:most], *([f"{len(phrases) - most:,} more"] if len(phrases) > most else [])]
+    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
 
 
 def one_line(text: str, width: int = 100) -> str:
@@ -92,29 +92,29 @@ class FittingTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines, without blanks at their ends."""
-        shown = self._fitting(options.max_width)
+        visible_columns = self._fitting(options.max_width)
         table = Table(box=None, show_header=self.header, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
-        for column in (self.columns[i] for i in shown):
+        for column in (self.columns[i] for i in visible_columns):
             figures = column.justify == "right"
             table.add_column(column.head, justify=column.justify, overflow="fold", no_wrap=figures)
         for row in self.rows:
-            table.add_row(*(row[i] for i in shown))
+            table.add_row(*(row[i] for i in visible_columns))
         for line in console.render_lines(table, options, pad=False):
-            yield from stripped(line)
+            yield from strip_trailing_blanks(line)
             yield Segment.line()
-        hidden = [column.head for i, column in enumerate(self.columns) if i not in shown and column.head]
+        hidden = [column.head for i, column in enumerate(self.columns) if i not in visible_columns and column.head]
         if hidden and self.header:
-            named = ", ".join(dict.fromkeys(hidden))
-            yield Labelled(Text(), Text(f"not shown, the terminal is too narrow: {named}", style="dim"))
+            heads = ", ".join(dict.fromkeys(hidden))
+            yield Labelled(Text(), Text(f"not shown, the terminal is too narrow: {heads}", style="dim"))
 
     def _fitting(self, width: int) -> list[int]:
-        shown = list(range(len(self.columns)))
-        while self._width(shown) > width and (highest := max(self.columns[i].rank for i in shown)):
-            shown = [i for i in shown if self.columns[i].rank != highest]
-        return shown
+        visible_columns = list(range(len(self.columns)))
+        while self._width(visible_columns) > width and (highest := max(self.columns[i].rank for i in visible_columns)):
+            visible_columns = [i for i in visible_columns if self.columns[i].rank != highest]
+        return visible_columns
 
-    def _width(self, shown: Sequence[int]) -> int:
-        return sum(self._width_of(i) + GAP for i in shown) - GAP
+    def _width(self, visible_columns: Sequence[int]) -> int:
+        return sum(self._width_of(i) + GAP for i in visible_columns) - GAP
 
     def _width_of(self, column: int) -> int:
         heads = [cell_len(self.columns[column].head)] if self.header else [0]
@@ -123,7 +123,7 @@ class FittingTable:
 
 
 def figures_table(heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Sequence[int] = ()) -> FittingTable:
-    """Return a table of figures next to their names, which stand in the first column.
+    """Return a table of figures with their names in the first column.
 
     `ranks` says which columns a narrow window leaves out, as `Column` does; those that it does not reach stay.
     """
@@ -153,8 +153,8 @@ class Labelled:
             yield line
 
 
-def stripped(line: Sequence[Segment]) -> Iterator[Segment]:
-    """Yield the segments of a line but for the blanks at its end."""
+def strip_trailing_blanks(line: Sequence[Segment]) -> Iterator[Segment]:
+    """Yield the segments of a line without the blanks at its end."""
     last = next((i for i in reversed(range(len(line))) if line[i].text.strip(" ")), -1)
     yield from line[:last] if last > 0 else ()
     if last >= 0:
@@ -203,7 +203,7 @@ def date(seconds: float) -> str:
     return f"{then.day} {then:%b %Y}"
 
 
-def indented(data: Any) -> str:
+def indent_json(data: Any) -> str:
     """Return data as JSON that people read."""
     return safe(json.dumps(data, indent=2, ensure_ascii=False, default=str))
 
@@ -228,8 +228,8 @@ def _encodable(value: Any) -> Any:
         case str():
             return encodable(value)
         case Mapping():
-            return {_encodable(key): _encodable(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+            return {_encodable(key): _encodable(entry) for key, entry in cast("Mapping[Any, Any]", value).items()}
         case list() | tuple():
-            return [_encodable(one) for one in cast("Sequence[Any]", value)]
+            return [_encodable(entry) for entry in cast("Sequence[Any]", value)]
         case _:
             return value

@@ -24,7 +24,7 @@ from vivavoce.messages import (
     ToolMessage,
 )
 from vivavoce.records.agents import Agents, Handoff
-from vivavoce.records.details import in_words
+from vivavoce.records.details import usage_text
 from vivavoce.records.replies import JudgeCall, JudgeExchange
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure, Finding, Score, State, to_number, turn_label, turn_span, turn_title
@@ -65,9 +65,9 @@ class Cause:
     @property
     def text(self) -> str:
         """What failed and why, in one sentence, or in two where the finding is one by itself."""
-        said = [self.what] if self.what else []
-        said += [self.why] if self.why and self.why != self.what else []
-        return (" " if self.what.endswith((".", "!", "?")) else "; ").join(said)
+        parts = [self.what] if self.what else []
+        parts += [self.why] if self.why and self.why != self.what else []
+        return (" " if self.what.endswith((".", "!", "?")) else "; ").join(parts)
 
 
 def causes(outcome: Outcome) -> list[Cause]:
@@ -75,13 +75,13 @@ def causes(outcome: Outcome) -> list[Cause]:
 
     An error that several scores share is one cause. The reward is one only where no other score says why it failed.
     """
-    found = list(_found(outcome))
-    if not found and outcome.reward is not None:
-        found = list(_of_score(REWARD, outcome.reward, Agents(outcome.attempt.trajectory.messages), set()))
-    return sorted(found, key=lambda one: (one.state != "error", one.turn is not None, one.turn or 0))
+    all_causes = list(_collect_causes(outcome))
+    if not all_causes and outcome.reward is not None:
+        all_causes = list(_of_score(REWARD, outcome.reward, Agents(outcome.attempt.trajectory.messages), set()))
+    return sorted(all_causes, key=lambda cause: (cause.state != "error", cause.turn is not None, cause.turn or 0))
 
 
-def _found(outcome: Outcome) -> Iterator[Cause]:
+def _collect_causes(outcome: Outcome) -> Iterator[Cause]:
     seen: set[Failure] = set()
     agents = Agents(outcome.attempt.trajectory.messages)
     yield from _of_talk(outcome.attempt.trajectory, agents, seen)
@@ -92,15 +92,17 @@ def _found(outcome: Outcome) -> Iterator[Cause]:
 def _of_talk(talk: Trajectory, agents: Agents, seen: set[Failure]) -> Iterator[Cause]:
     """Yield what broke in the conversation, and why its test failed."""
     for turn in talk.turns:
-        for one in _broken(None, turn.index, turn.failure, seen):
-            yield replace(one, agent=_last(agents, turn.index)) if one.whose == "target" else one
-    yield from _broken(None, None, talk.failure, seen)
+        for cause in _failure_causes(None, turn.index, turn.failure, seen):
+            yield replace(cause, agent=_last(agents, turn.index)) if cause.whose == "target" else cause
+    yield from _failure_causes(None, None, talk.failure, seen)
     if talk.test is not None and talk.test.target_passed is False:
         test = talk.test
         yield Cause("fail", None, None, test.blame or "", "", test.blame_reason or test.stop_reason or test.status)
 
 
-def _broken(grader: str | None, turn: int | None, failure: Failure | None, seen: set[Failure]) -> Iterator[Cause]:
+def _failure_causes(
+    grader: str | None, turn: int | None, failure: Failure | None, seen: set[Failure]
+) -> Iterator[Cause]:
     if failure is not None and failure not in seen:
         seen.add(failure)
         yield Cause("error", grader, turn, failure.blame, "", failure.message)
@@ -113,20 +115,20 @@ def _last(agents: Agents, turn: int | None) -> str:
 
 def _of_score(name: str, score: Score, agents: Agents, seen: set[Failure]) -> Iterator[Cause]:
     state = status_of(score.state, score.passed)
-    turns = [one for one in score.turns or () if status_of(one.state, one.passed) in ("fail", "error")]
+    turns = [turn for turn in score.turns or () if status_of(turn.state, turn.passed) in ("fail", "error")]
     for turn in turns:
         yield from _of_score(name, turn, agents, seen)
     if state == "error":
         if score.failure is None and not turns:
             yield Cause("error", name, score.turn, "", "", score.reason or "it has no score")
-        yield from _broken(name, score.turn, score.failure, seen)
+        yield from _failure_causes(name, score.turn, score.failure, seen)
     elif state == "fail" and not turns:
         bad = [finding for finding in score.findings if finding.state == "fail"]
         why = score.reason or _plain(score)
         rest = "" if bad and _restates(why, bad[0]) else why
-        for place, one in enumerate(bad):
-            agent = agents.of_finding(one, score.turn) if agents.several else None
-            yield replace(_of_finding(name, score, one, rest if place == 0 else ""), agent=agent or "")
+        for place, finding in enumerate(bad):
+            agent = agents.of_finding(finding, score.turn) if agents.several else None
+            yield replace(_of_finding(name, score, finding, rest if place == 0 else ""), agent=agent or "")
         if not bad:
             yield Cause("fail", name, score.turn, "", "", why, _last(agents, score.turn))
 
@@ -137,55 +139,59 @@ def _restates(reason: str, first: Finding) -> bool:
     return reason.removeprefix(place).startswith(first.fact)
 
 
-def _of_finding(name: str, score: Score, one: Finding, why: str) -> Cause:
-    turn = score.turn if one.turn is None else one.turn
-    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", _fact(one), why)
+def _of_finding(name: str, score: Score, finding: Finding, why: str) -> Cause:
+    turn = score.turn if finding.turn is None else finding.turn
+    return Cause(
+        "fail", name, _first_cited_turn(finding) if turn is None else turn, finding.blame or "", _fact(finding), why
+    )
 
 
-def _fact(one: Finding) -> str:
+def _fact(finding: Finding) -> str:
     """Return what happened: a sentence that states it, else the verdict on what was asked, as `unmet: a refund`."""
-    states_it = one.kind == "rule" or one.fact != one.what or one.verdict in ("", "missed")
-    return one.fact if states_it else f"{one.verdict.replace('_', ' ')}: {one.what}"
+    states_it = finding.kind == "rule" or finding.fact != finding.what or finding.verdict in ("", "missed")
+    return finding.fact if states_it else f"{finding.verdict.replace('_', ' ')}: {finding.what}"
 
 
-def _cited(one: Finding) -> int | None:
+def _first_cited_turn(finding: Finding) -> int | None:
     """Return the first turn that a finding cites."""
-    return next(iter(_turns(one)), None)
+    return next(iter(_turns(finding)), None)
 
 
-def _turns(one: Finding) -> Iterable[int]:
-    return (each.turn for each in one.evidence if each.verified and each.turn is not None)
+def _turns(finding: Finding) -> Iterable[int]:
+    return (each.turn for each in finding.evidence if each.verified and each.turn is not None)
 
 
 def _plain(score: Score) -> str:
-    shown = score.value if score.raw is None else score.raw
-    return f"scored {shown:.3g}" if isinstance(shown, float) else f"scored {shown}"
+    scored_value = score.value if score.raw is None else score.raw
+    return f"scored {scored_value:.3g}" if isinstance(scored_value, float) else f"scored {scored_value}"
 
 
 LONG = 8
 """Turns from which a conversation has its causes listed above it; those of a shorter one are in sight anyway."""
-MOST = 8
+MAX_CAUSES = 8
 """Causes that are listed."""
 _WIDTH = 200
 
 
 def cause_lines(outcome: Outcome) -> Iterator[RenderableType]:
     """Yield what failed in a long conversation, nothing if it passed."""
-    found = causes(outcome) if len(outcome.attempt.trajectory.turns) >= LONG else []
-    if not found:
+    all_causes = causes(outcome) if len(outcome.attempt.trajectory.turns) >= LONG else []
+    if not all_causes:
         return
     yield Text("── what failed", style="dim")
-    yield from map(_cause_line, found[:MOST])
-    if len(found) > MOST:
-        yield Text(f"    … and {len(found) - MOST:,} more", style="dim")
+    yield from map(_cause_line, all_causes[:MAX_CAUSES])
+    if len(all_causes) > MAX_CAUSES:
+        yield Text(f"    … and {len(all_causes) - MAX_CAUSES:,} more", style="dim")
 
 
-def _cause_line(one: Cause) -> Labelled:
-    mark, style = ("!", "yellow") if one.state == "error" else (" ", "red")
-    known = ", ".join(word for word in (one.whose, one_line(one.agent)) if word)
+def _cause_line(cause: Cause) -> Labelled:
+    mark, style = ("!", "yellow") if cause.state == "error" else (" ", "red")
+    known = ", ".join(word for word in (cause.whose, one_line(cause.agent)) if word)
     whose = f" ({known})" if known else ""
-    name = f"{safe(one.grader)}: " if one.grader else ""
-    return Labelled(Text(f" {mark}  {one.place}{whose}  ", style=style), Text(one_line(f"{name}{one.text}", _WIDTH)))
+    name = f"{safe(cause.grader)}: " if cause.grader else ""
+    return Labelled(
+        Text(f" {mark}  {cause.place}{whose}  ", style=style), Text(one_line(f"{name}{cause.text}", _WIDTH))
+    )
 
 
 MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
@@ -219,7 +225,7 @@ class _Transcript:
     def parts(self) -> Iterator[RenderableType]:
         talk = self._outcome.attempt.trajectory
         agents = Agents(talk.messages)
-        yield from _discarded(talk.test)
+        yield from _discarded_tries(talk.test)
         yield from _messages(talk.opening, agents)
         for turn in talk.turns:
             seconds = "" if turn.seconds is None else f" · {turn.seconds:.2f} s"
@@ -271,7 +277,7 @@ class _Transcript:
             yield from _evidence(failure)
 
 
-def _discarded(test: Test | None) -> Iterator[RenderableType]:
+def _discarded_tries(test: Test | None) -> Iterator[RenderableType]:
     """Yield the tries that the tester spoilt, and the title of the one that counts."""
     tries = test.discarded if test is not None else []
     for i, earlier in enumerate(tries):
@@ -290,10 +296,10 @@ def _discarded(test: Test | None) -> Iterator[RenderableType]:
 
 def _again(grade: Score) -> str:
     """Return why there is no score if the error is shown above."""
-    counted = [turn for turn in grade.turns or () if turn.state != "skipped"]
-    if not counted:
+    turns = [turn for turn in grade.turns or () if turn.state != "skipped"]
+    if not turns:
         return "see the error above"
-    return f"{sum(turn.state == 'error' for turn in counted)} of {len(counted)} turns could not be graded"
+    return f"{sum(turn.state == 'error' for turn in turns)} of {len(turns)} turns could not be graded"
 
 
 def _grade_line(name: str, grade: Score, why: str) -> Labelled:
@@ -318,22 +324,22 @@ def handoff_text(handoff: Handoff) -> str:
     return f"{one_line(handoff.sender or 'an agent without a name')} → {one_line(handoff.receiver)}"
 
 
-def _message(message: AnyMessage, named: bool) -> Iterator[RenderableType]:
+def _message(message: AnyMessage, with_name: bool) -> Iterator[RenderableType]:
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
     words = safe(words_of(message))
-    agent = f"{one_line(message.name)}: " if named and message.role == "assistant" and message.name else ""
+    agent = f"{one_line(message.name)}: " if with_name and message.role == "assistant" and message.name else ""
     label = Text(f"{message.role:>9}  ", style=_SPEAKERS[message.role])
     if words or not calls:
         known = _about(message) if isinstance(message, ToolMessage) else ""
         before = (f"({known}) " if known else "", "dim"), (agent, "bold")
         yield Labelled(label, Text.assemble(*before, words or "(no text)"))
     for i, call in enumerate(calls):
-        made = Text.assemble(
+        call_text = Text.assemble(
             ("" if words else agent, "bold"),
             (f"{safe(call.name)}({one_line(call.function.arguments, 400)})", "magenta"),
         )
         beside = label if not words and i == 0 else _INDENT
-        yield Labelled(Text.assemble(beside, ("→ ", "magenta")), made)
+        yield Labelled(Text.assemble(beside, ("→ ", "magenta")), call_text)
 
 
 def _about(result: ToolMessage) -> str:
@@ -380,9 +386,9 @@ def words_of_part(part: ContentPart) -> str:
 def _evidence(failure: Failure) -> Iterator[Labelled]:
     """Yield some lines of the details: for a crash the last ones, which name the error, else the first ones."""
     lines = [line.rstrip() for line in safe(failure.evidence or "").splitlines() if line.strip(" ^~")]
-    shown = lines[-EVIDENCE_LINES:] if failure.kind == "crash" else lines[:EVIDENCE_LINES]
-    cut = [f"… ({len(lines) - len(shown)} more lines)"] if len(shown) < len(lines) else []
-    for line in [*cut, *shown] if failure.kind == "crash" else [*shown, *cut]:
+    excerpt = lines[-EVIDENCE_LINES:] if failure.kind == "crash" else lines[:EVIDENCE_LINES]
+    cut = [f"… ({len(lines) - len(excerpt)} more lines)"] if len(excerpt) < len(lines) else []
+    for line in [*cut, *excerpt] if failure.kind == "crash" else [*excerpt, *cut]:
         yield Labelled(Text(" " * 6), Text(line if len(line) <= 160 else f"{line[:159]}…", style="dim"))
 
 
@@ -407,21 +413,21 @@ def about(call: JudgeCall) -> str:
 
 def facts(call: JudgeCall) -> list[tuple[str, str]]:
     """Return who answered, when, and what it took."""
-    found = [("model", safe(call.model))]
+    rows = [("model", safe(call.model))]
     if call.trial:
-        found.append(("repetition", str(to_number(call.trial))))
+        rows.append(("repetition", str(to_number(call.trial))))
     if call.usage is not None:
-        found.append(("used", in_words(call.usage)))
+        rows.append(("used", usage_text(call.usage)))
         if call.usage.calls > 1:
-            found.append(("requests", f"{call.usage.calls:,}"))
+            rows.append(("requests", f"{call.usage.calls:,}"))
     if mode := call.applied.get("mode"):
-        found.append(("asked for by", safe(str(mode))))
+        rows.append(("asked for by", safe(str(mode))))
     if read := call.applied.get("read"):
-        found.append(("read after", safe(str(read))))
+        rows.append(("read after", safe(str(read))))
     if call.asked_at is not None:
-        found.append(("answered", f"{day(call.asked_at)}, {clock(call.asked_at)}"))
-        found.append(("from the cache", "yes: nothing was spent for this score" if call.cached else "no"))
-    return found
+        rows.append(("answered", f"{day(call.asked_at)}, {clock(call.asked_at)}"))
+        rows.append(("from the cache", "yes: nothing was spent for this score" if call.cached else "no"))
+    return rows
 
 
 def exchange_lines(exchange: JudgeExchange) -> Group:

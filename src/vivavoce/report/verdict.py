@@ -41,7 +41,7 @@ def breach_lines(summary: Summary) -> Iterator[str]:
             yield f"{name}: {', '.join(numbers)}"
 
 
-SHOWN = 10
+MAX_SAMPLES = 10
 """Samples of a reason that are named at most."""
 _NAMES: Mapping[Aggregation, str] = {
     "avg_score": "mean",
@@ -57,7 +57,7 @@ _NAMES: Mapping[Aggregation, str] = {
 }
 
 
-def explained(summary: Summary) -> list[str]:
+def explain_verdict(summary: Summary) -> list[str]:
     """Return why the verdict is what it is, a line for each reason, then for each warning.
 
     After an early stop they are provisional.
@@ -69,10 +69,10 @@ def explained(summary: Summary) -> list[str]:
 
 def reason_text(reason: Reason) -> str:
     """Return one reason in words, without its verdict."""
-    named = [] if reason.target is None else [reason.target]
+    parts = [] if reason.target is None else [reason.target]
     if reason.graders:
-        named.append(_graders(reason.graders))
-    return ": ".join([*named, _what(reason)])
+        parts.append(_graders(reason.graders))
+    return ": ".join([*parts, _what(reason)])
 
 
 def _what(reason: Reason) -> str:
@@ -87,10 +87,10 @@ def _what(reason: Reason) -> str:
         case "requirement":
             return _requirement(reason, errors)
         case "warned":
-            return f"missed a warn-only assertion in {_missed(reason)}: {_listed(reason)}"
+            return f"missed a warn-only assertion in {_count_missed(reason)}: {_list_samples(reason)}"
         case "few_trials":
             these = count(reason.samples_in_all, "sample")
-            return f"{these} with fewer than the {reason.trials} trials that the gate needs: {_listed(reason)}"
+            return f"{these} with fewer than the {reason.trials} trials that the gate needs: {_list_samples(reason)}"
         case "min_scored":
             expected = reason.scored + reason.errors
             return f"{reason.scored:,} of {expected:,} scored; min_scored is {limit_text(reason.min_scored)}"
@@ -116,7 +116,7 @@ def _limit_text(reason: Reason) -> str:
 
 def _breaches(reason: Reason, errors: str) -> str:
     name = next((name for kind, name in BREACH_NAMES.items() if kind == reason.text), "finding")
-    where = f" in {_listed(reason)}" if reason.samples else ""
+    where = f" in {_list_samples(reason)}" if reason.samples else ""
     text = f"{count(reason.missed, name)}{where}; {_limit_text(reason)}"
     return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
 
@@ -147,8 +147,8 @@ def _samples(reason: Reason) -> str:
         return f"{must}; all {reason.scored:,} did{failed}"
     these = f"{reason.samples_in_all:,} of {reason.scored:,}"
     if reason.verdict == "fail":
-        return f"{must}; {these} did not: {_listed(reason)}{failed}"
-    return f"{must}; errors could change the result of {these}: {_listed(reason)}"
+        return f"{must}; {these} did not: {_list_samples(reason)}{failed}"
+    return f"{must}; errors could change the result of {these}: {_list_samples(reason)}"
 
 
 def _requirement(reason: Reason, errors: str) -> str:
@@ -156,20 +156,20 @@ def _requirement(reason: Reason, errors: str) -> str:
     if reason.verdict == "pass":
         return f"{must}; all {reason.scored:,} passed"
     if reason.verdict == "fail":
-        return f"{must}; {_missed(reason)} did not: {_listed(reason)}"
+        return f"{must}; {_count_missed(reason)} did not: {_list_samples(reason)}"
     if not reason.scored and not reason.errors:
         return f"{must}; it applied to no conversation, so nothing was checked"
     return f"{must}; {errors} could change the result"
 
 
-def _missed(reason: Reason) -> str:
+def _count_missed(reason: Reason) -> str:
     return f"{reason.missed:,} of {reason.scored:,}"
 
 
-def _listed(reason: Reason) -> str:
-    shown = [_count_trials(sample, reason) for sample in reason.samples[:SHOWN]]
-    more = reason.samples_in_all - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+def _list_samples(reason: Reason) -> str:
+    samples = [_count_trials(sample, reason) for sample in reason.samples[:MAX_SAMPLES]]
+    more = reason.samples_in_all - len(samples)
+    return ", ".join(samples) + (f" and {more:,} more" if more else "")
 
 
 def _count_trials(sample: SampleTrials, reason: Reason) -> str:
@@ -292,24 +292,26 @@ class ErrorGroup:
 class ErrorGroups:
     """The groups, the most frequent first, and how many conversations have another error."""
 
-    shown: list[ErrorGroup]
+    groups: list[ErrorGroup]
     more: int
 
 
 def error_groups(store: Store, grading: Grading, limit: int) -> ErrorGroups:
     """Return up to `limit` groups of errors."""
-    found = store.browse.errors_alike(grading.id, limit)
-    return ErrorGroups([_group(group) for group in found.groups], found.more)
+    errors = store.browse.errors_alike(grading.id, limit)
+    return ErrorGroups([_group(group) for group in errors.groups], errors.more)
 
 
-def _group(one: AlikeErrors) -> ErrorGroup:
-    said = one_line(error_text(one.grader, one.failure, one.reason), _REMEDY)
-    return ErrorGroup(AttemptKey(one.sample_id, one.target, one.trial), one.number, said + _answered(one), one.cause)
+def _group(group: AlikeErrors) -> ErrorGroup:
+    text = one_line(error_text(group.grader, group.failure, group.reason), _REMEDY)
+    return ErrorGroup(
+        AttemptKey(group.sample_id, group.target, group.trial), group.number, text + _answer_text(group), group.cause
+    )
 
 
-def _answered(one: AlikeErrors) -> str:
+def _answer_text(group: AlikeErrors) -> str:
     """Return what a system answered instead, where that was not an answer to use."""
-    failure = one.failure
+    failure = group.failure
     if failure is None or failure.evidence is None or failure.kind != "http":
         return ""
     return f", “{one_line(failure.evidence, _ANSWER)}”"
@@ -336,10 +338,10 @@ def score_text(score: Score) -> str:
 
 def findings(score: Score) -> Iterator[Labelled]:
     """Yield a line for each finding of a score, each followed by its evidence; then the other evidence of the score."""
-    for one in score.findings[:MAX_FINDINGS]:
-        word = one_line(one.verdict or one.kind, _WIDTH).replace("_", " ")
-        yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.fact, _WIDTH)))
-        yield from _evidence(one.evidence)
+    for finding in score.findings[:MAX_FINDINGS]:
+        word = one_line(finding.verdict or finding.kind, _WIDTH).replace("_", " ")
+        yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[finding.state]), Text(one_line(finding.fact, _WIDTH)))
+        yield from _evidence(finding.evidence)
     if len(score.findings) > MAX_FINDINGS:
         yield Labelled(Text(" " * 22), Text(f"… and {len(score.findings) - MAX_FINDINGS} more", style="dim"))
     yield from _evidence(score.other_evidence)
@@ -347,18 +349,18 @@ def findings(score: Score) -> Iterator[Labelled]:
 
 def failed_steps(scores: Iterable[Score], turn: int) -> Iterator[Labelled]:
     """Yield a line for each step in a turn with which the conversation failed, by the scores of the conversation."""
-    for one in (one for score in scores for one in score.findings):
-        if one.kind == FAILED_STEP and one.turn == turn:
-            said = f"{one.verdict.replace('_', ' ')}: {one.what}"
-            yield Labelled(Text("   failed  ", style="red"), Text(one_line(said, _WIDTH), style="red"))
+    for finding in (finding for score in scores for finding in score.findings):
+        if finding.kind == FAILED_STEP and finding.turn == turn:
+            text = f"{finding.verdict.replace('_', ' ')}: {finding.what}"
+            yield Labelled(Text("   failed  ", style="red"), Text(one_line(text, _WIDTH), style="red"))
 
 
 def _evidence(evidence: Sequence[Evidence]) -> Iterator[Labelled]:
-    for one in evidence[:MAX_FINDINGS]:
-        place = turn_label(one.turn) if one.verified else "not found"
-        style = "dim" if one.verified else "bold yellow"
-        shown = f"call {one.text}" if one.kind == "call" else f"“{one.text}”"
-        yield Labelled(Text(f"{place:>24}  ", style=style), Text(one_line(shown, _WIDTH), style="dim"))
+    for quote in evidence[:MAX_FINDINGS]:
+        place = turn_label(quote.turn) if quote.verified else "not found"
+        style = "dim" if quote.verified else "bold yellow"
+        text = f"call {quote.text}" if quote.kind == "call" else f"“{quote.text}”"
+        yield Labelled(Text(f"{place:>24}  ", style=style), Text(one_line(text, _WIDTH), style="dim"))
 
 
 def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
@@ -376,8 +378,8 @@ def main_grader(summary: Summary, grading: Grading) -> GraderSummary | None:
     A grader that only measures comes after the others.
     """
     for key in (gate_of(grading).get("metric_key"), "reward"):
-        if found := next((grader for grader in summary.graders if grader.name == key), None):
-            return found
+        if grader := next((grader for grader in summary.graders if grader.name == key), None):
+            return grader
     return next((grader for grader in summary.graders if grader.measured is None), next(iter(summary.graders), None))
 
 
@@ -387,7 +389,7 @@ def gate_of(grading: Grading) -> Mapping[str, Any]:
     return cast("dict[str, Any]", gate) if isinstance(gate, dict) else {}
 
 
-FEWEST = 3
+MIN_FAILURES = 3
 """Failures with a tag from which on the tag is named."""
 CHANCE = 0.05
 """The largest probability that chance alone gives a tag this many failures, over all tags together."""
@@ -430,24 +432,24 @@ def sentence(summary: Summary, head: GraderSummary | None) -> str:
 
     Where not all conversations were judged, it says how many were.
     """
-    drawn = summary.sampling
-    judged = "" if drawn is None else f"; {summary.attempts:,} of {drawn.population:,} judged"
+    sampling = summary.sampling
+    judged = "" if sampling is None else f"; {summary.attempts:,} of {sampling.population:,} judged"
     return _sentence(summary, head) + judged
 
 
 def _sentence(summary: Summary, head: GraderSummary | None) -> str:
     if summary.stopped is not None:
-        return _joined("undecided", [summary.stopped, *([f"{_mean(head, summary)} so far"] if _has_mean(head) else [])])
+        return _join("undecided", [summary.stopped, *([f"{_mean(head, summary)} so far"] if _has_mean(head) else [])])
     if summary.verdict is None:
-        said = _mean(head, summary) if head is not None and _has_mean(head) else "nothing was scored"
-        return _joined("no gate", [said, *_errors(summary, None)])
+        mean = _mean(head, summary) if head is not None and _has_mean(head) else "nothing was scored"
+        return _join("no gate", [mean, *_errors(summary, None)])
     mine = [reason for reason in summary.reasons if reason.verdict == summary.verdict]
     first = next(iter(mine), None)
-    said = [] if first is None else [_reason(first, summary)]
-    said += [f"and {count(len(mine) - 1, 'more condition')}"] if len(mine) > 1 and summary.verdict != "pass" else []
-    said += [one for one in [failures(summary)] if one]
+    parts = [] if first is None else [_reason(first, summary)]
+    parts += [f"and {count(len(mine) - 1, 'more condition')}"] if len(mine) > 1 and summary.verdict != "pass" else []
+    parts += filter(None, [failures(summary)])
     warnings = [count(len(summary.warnings), "warning")] if summary.warnings else []
-    return _joined(_WORDS[summary.verdict], [*said, *_errors(summary, first), *warnings])
+    return _join(_WORDS[summary.verdict], [*parts, *_errors(summary, first), *warnings])
 
 
 def failures(summary: Summary) -> str:
@@ -461,20 +463,20 @@ def failures(summary: Summary) -> str:
     grader = None if broken is None else _grader(broken, summary)
     if grader is None:
         return ""
-    lost = _lost(grader)
-    tagged = [(one.tag, inner) for one in summary.tags for inner in one.graders if _same(inner, grader)]
+    lost = _count_lost(grader)
+    tagged = [(row.tag, inner) for row in summary.tags for inner in row.graders if _same(inner, grader)]
     clear = [
-        (_lost(inner), safe(tag))
+        (_count_lost(inner), safe(tag))
         for tag, inner in tagged
-        if _lost(inner) >= FEWEST and _chance(inner, grader) * len(tagged) <= CHANCE
+        if _count_lost(inner) >= MIN_FAILURES and _chance(inner, grader) * len(tagged) <= CHANCE
     ]
     if not clear:
         return ""
-    most, tag = max(clear, key=lambda one: one[0])
+    most, tag = max(clear, key=lambda pair: pair[0])
     return f"{most:,} of {count(lost, 'failure')} are {tag}"
 
 
-def _joined(word: str, parts: list[str]) -> str:
+def _join(word: str, parts: list[str]) -> str:
     return safe(f"{word}: {'; '.join(parts)}" if parts else word)
 
 
@@ -490,7 +492,7 @@ def _mean(grader: GraderSummary | None, summary: Summary) -> str:
 
 
 def _name(grader: GraderSummary, summary: Summary) -> str:
-    several = len({one.target for one in summary.graders}) > 1
+    several = len({grader.target for grader in summary.graders}) > 1
     return f"{grader.name} of {grader.target}" if several else grader.name
 
 
@@ -502,7 +504,7 @@ def _reason(reason: Reason, summary: Summary) -> str:
     """Return a condition as a comparison; anything else in the words of every report."""
     condition, grader = reason.condition, _grader(reason, summary)
     plain = (
-        condition is not None and reason.code == "threshold" and not _bounded(condition) and reason.found is not None
+        condition is not None and reason.code == "threshold" and not _is_bounded(condition) and reason.found is not None
     )
     if not plain or grader is None or reason.verdict == "inconclusive":
         return reason_text(reason)
@@ -512,9 +514,9 @@ def _reason(reason: Reason, summary: Summary) -> str:
     failed = f"; {failed_errors(reason)}" if reason.errors_fail else ""
     match condition.aggregation:
         case "avg_score":
-            found = found_text(reason.found, condition, decimals=2)
+            mean = found_text(reason.found, condition, decimals=2)
             ends = "" if reason.errors_fail else _interval(grader.low, grader.high)
-            return f"{_name(grader, summary)} {found}{ends} {sign} {value_text(condition)}{failed}"
+            return f"{_name(grader, summary)} {mean}{ends} {sign} {value_text(condition)}{failed}"
         case "accuracy":
             rate = f"{aggregate_name(condition)} {found_text(reason.found, condition)}"
             return f"{_name(grader, summary)} {rate} {sign} {value_text(condition)}{failed}"
@@ -522,7 +524,7 @@ def _reason(reason: Reason, summary: Summary) -> str:
             return reason_text(reason)
 
 
-def _bounded(condition: Condition) -> bool:
+def _is_bounded(condition: Condition) -> bool:
     return condition.lower or condition.corrected
 
 
@@ -537,21 +539,21 @@ def _grader(reason: Reason, summary: Summary) -> GraderSummary | None:
     )
 
 
-def _errors(summary: Summary, said: Reason | None) -> Iterator[str]:
+def _errors(summary: Summary, reason: Reason | None) -> Iterator[str]:
     """Yield how many conversations lack a score because of an error, unless the sentence says so already."""
-    if summary.error_attempts and (said is None or not said.errors):
+    if summary.error_attempts and (reason is None or not reason.errors):
         these = f"{count(summary.error_attempts, 'conversation')} with an error"
         spoiled = summary.tester_error_attempts
         yield f"{these}, {spoiled:,} of them because of the tester" if spoiled else these
 
 
-def _lost(grader: GraderSummary) -> int:
+def _count_lost(grader: GraderSummary) -> int:
     """Return how many scores did not pass."""
     return 0 if grader.pass_rate is None else round(grader.scored * (1 - grader.pass_rate))
 
 
-def _same(one: GraderSummary, other: GraderSummary) -> bool:
-    return (one.name, one.target) == (other.name, other.target)
+def _same(first: GraderSummary, other: GraderSummary) -> bool:
+    return (first.name, first.target) == (other.name, other.target)
 
 
 def _chance(part: GraderSummary, whole: GraderSummary) -> float:
@@ -561,11 +563,13 @@ def _chance(part: GraderSummary, whole: GraderSummary) -> float:
     Source: R. A. Fisher, "Statistical Methods for Research Workers", 1934, the exact test of a 2×2 table, one-sided.
     """
     trials = max(1, round(whole.scored / max(whole.samples, 1)))
-    n, marked, drawn, found = (one // trials for one in (whole.scored, part.scored, _lost(whole), _lost(part)))
-    if not found or marked > n:
+    n, marked, sample_size, hits = (
+        number // trials for number in (whole.scored, part.scored, _count_lost(whole), _count_lost(part))
+    )
+    if not hits or marked > n:
         return 1.0
-    ways = sum(comb(marked, k) * comb(n - marked, drawn - k) for k in range(found, min(marked, drawn) + 1))
-    return ways / comb(n, drawn)
+    ways = sum(comb(marked, k) * comb(n - marked, sample_size - k) for k in range(hits, min(marked, sample_size) + 1))
+    return ways / comb(n, sample_size)
 
 
 class Spoiled(Protocol):

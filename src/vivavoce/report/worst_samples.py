@@ -50,8 +50,8 @@ def exchange_of(attempt: Attempt, score: Score | None = None) -> Exchange | None
     An answer that only calls tools is their names.
     """
     turns = attempt.trajectory.turns
-    wanted = None if score is None else lowest_turn(score)
-    turn = next((one for one in turns if one.index == wanted), turns[-1] if turns else None)
+    index = None if score is None else lowest_turn(score)
+    turn = next((turn for turn in turns if turn.index == index), turns[-1] if turns else None)
     if turn is None:
         return None
     question = " ".join(message.text for message in turn.messages if isinstance(message, HumanMessage))
@@ -78,7 +78,7 @@ WIDTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A bad attempt, or all attempts of one target with the same error, of which `key` is the first.
+    """A bad attempt, or all attempts of one target with the same error; `key` is the first.
 
     `score` is the mean over the graders, None if something could not be scored. `group` is the name of several
     attempts with the same error, such as `7 samples`, None for a single one. `said` is what was asked and answered in
@@ -89,14 +89,14 @@ class Worst:
     score: float | None
     why: str
     group: str | None = None
-    said: Exchange | None = None
+    exchange: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WorstSamples:
     """The worst samples, and how many more bad ones there are."""
 
-    shown: Sequence[Worst]
+    samples: Sequence[Worst]
     more: int
 
 
@@ -109,10 +109,10 @@ def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
     seen = _Seen()
     lowest = heapq.nsmallest(limit, seen.low(store.scores(grading.id)))
     groups = error_groups(store, grading, limit)
-    found = [Worst(one.key, None, one.why, seen.name(one)) for one in groups.shown]
+    samples = [Worst(group.key, None, group.why, seen.name(group)) for group in groups.groups]
     decisive = _decisive(grading)
-    found += [_failed(outcome_of(store, grading, key), mean, decisive) for mean, _, key in lowest]
-    return WorstSamples(found, groups.more + seen.below - len(lowest))
+    samples += [_build_worst(outcome_of(store, grading, key), mean, decisive) for mean, _, key in lowest]
+    return WorstSamples(samples, groups.more + seen.below - len(lowest))
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class _Seen:
     repeated: bool = False
 
     def low(self, rows: Iterable[ScoreRow]) -> Iterator[tuple[float, int, AttemptKey]]:
-        """Yield mean, place and key of each attempt of which a score did not pass."""
+        """Yield mean, place and key of each attempt with a score that did not pass."""
         for place, (key, group) in enumerate(groupby(rows, lambda row: row.key)):
             message = list(group)
             self.attempts[key.target] += 1
@@ -149,7 +149,7 @@ def why(name: str, score: Score | ScoreText) -> str:
     if score.failure is not None:
         return one_line(f"{name}: {score.failure}", WIDTH)
     if scores := [(turn.value, turn) for turn in score.turns or () if turn.value is not None]:
-        value, lowest = min(scores, key=lambda one: one[0])
+        value, lowest = min(scores, key=lambda pair: pair[0])
         return one_line(f"{name}, {turn_label(lowest.turn)}: {lowest.reason or f'scored {value:.3g}'}", WIDTH)
     plain = score.state if score.value is None else f"scored {score.value:.3g}"
     return one_line(f"{name}: {score.reason or plain}", WIDTH)
@@ -157,7 +157,9 @@ def why(name: str, score: Score | ScoreText) -> str:
 
 def outcome_of(store: Store, grading: Grading, key: AttemptKey) -> Outcome:
     """Return the result of one attempt."""
-    return next(found for found in store.outcomes(grading.id, sample_id=key.sample_id) if found.attempt.key == key)
+    return next(
+        outcome for outcome in store.outcomes(grading.id, sample_id=key.sample_id) if outcome.attempt.key == key
+    )
 
 
 def _mean(rows: Sequence[ScoreRow]) -> float | None:
@@ -171,10 +173,10 @@ def _decisive(grading: Grading) -> frozenset[str]:
     return frozenset(name for reason in reasons if reason.verdict == "fail" for name in reason.graders)
 
 
-def _failed(outcome: Outcome, mean: float, decisive: frozenset[str]) -> Worst:
+def _build_worst(outcome: Outcome, mean: float, decisive: frozenset[str]) -> Worst:
     name = _lowest(outcome, decisive)
     score = _all(outcome)[name]
-    return Worst(outcome.attempt.key, mean, why(name, score), said=exchange_of(outcome.attempt, score))
+    return Worst(outcome.attempt.key, mean, why(name, score), exchange=exchange_of(outcome.attempt, score))
 
 
 def _lowest(outcome: Outcome, decisive: frozenset[str]) -> str:

@@ -11,13 +11,13 @@ from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward
 from vivavoce.models.model import first_then_all
 from vivavoce.pacing.limits import Places
-from vivavoce.records.run import Attempt, AttemptKey, Drawn, Outcome
+from vivavoce.records.run import Attempt, AttemptKey, DrawRecord, Outcome
 from vivavoce.records.score import Score, failed
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.run.experiment import Experiment
 from vivavoce.samples.sample import Sample
-from vivavoce.validation import unchecked
+from vivavoce.validation import construct
 from vivavoce.work_time import conversation_work
 
 
@@ -30,7 +30,7 @@ class Task:
     driver: Driver | None = None
     position: int = 0
     recorded: Callable[[Sample], Trajectory] = replay
-    drawn: Drawn | None = None
+    drawn: DrawRecord | None = None
 
 
 async def hold(task: Task, on_turn: OnTurn) -> Attempt:
@@ -47,7 +47,7 @@ async def hold(task: Task, on_turn: OnTurn) -> Attempt:
         "position": task.position,
         **({} if task.drawn is None else {"drawn": task.drawn}),
     }
-    return unchecked(Attempt, fields)
+    return construct(Attempt, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Grades:
         assert failure is not None
         prints = {grader.name: grader.fingerprint for grader in self.graders}
         scores = {name: failed(failure, name=name, fingerprint=fingerprint) for name, fingerprint in prints.items()}
-        return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": None})
+        return construct(Outcome, {"attempt": attempt, "scores": scores, "reward": None})
 
     async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
         """Return an attempt with the score of every grader; a grader that fails does not affect the others.
@@ -113,7 +113,7 @@ class Grades:
         if len(self.graders) > 1:
             scores = {grader.name: scores[grader.name] for grader in self.graders}
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
-        return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})
+        return construct(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})
 
     async def _asked(self, graders: Sequence[Grader], sample: Sample, talk: Trajectory, trial: int) -> dict[str, Score]:
         """Return the scores of graders that ask judges."""
@@ -122,7 +122,7 @@ class Grades:
             scores = await first_then_all(calls)
         else:
             apply = sum(not grader.inapplicable(sample) for grader in graders)
-            async with self.places.taken(-(-apply // 2)):
+            async with self.places.hold(-(-apply // 2)):
                 scores = await first_then_all(calls)
         return dict(zip((grader.name for grader in graders), scores, strict=True))
 
@@ -162,7 +162,7 @@ class _Plan:
     trials: int
     done: set[AttemptKey]
     recorded: Callable[[Sample], Trajectory]
-    drawn: Sequence[Drawn] = ()
+    drawn: Sequence[DrawRecord] = ()
     position: int = 0
 
     def tasks(self, sample: Sample) -> Iterator[Task]:

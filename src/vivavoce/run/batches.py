@@ -22,13 +22,13 @@ class BatchesStopped(Exception):
 class Export:
     """What a file for a batch service has: the number of `questions`, and the `files` that have them.
 
-    `answered` verdicts needed no request, because their answers are cached or no judge is needed. `broken` has a line
+    `answered_count` verdicts needed no request, because their answers are cached or no judge is needed. `broken` has a line
     for each verdict that no answer can provide, and why.
     """
 
     questions: int
     files: tuple[Path, ...]
-    answered: int
+    answered_count: int
     broken: tuple[str, ...]
 
 

@@ -19,7 +19,7 @@ from vivavoce.run.experiment import Held, Scripted
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.dialogue import Dialogue, TargetChannel
 from vivavoce.targets.target import Opening, Target, gets_conversation, lacks_history
-from vivavoce.validation import changed, unchecked
+from vivavoce.validation import construct, copy_with
 
 if TYPE_CHECKING:
     from vivavoce.run.tester import Tester
@@ -58,7 +58,7 @@ def driver_on(driver: Scripted | Tester, channel: TargetChannel, held: Held | No
 def replay(sample: Sample) -> Trajectory:
     """Return the recorded conversation of a sample, split into turns."""
     opening, turns = split_turns(sample.messages or [])
-    return unchecked(Trajectory, {"opening": opening, "turns": _recorded(turns)})
+    return construct(Trajectory, {"opening": opening, "turns": _recorded(turns)})
 
 
 def held_of(held: Held, sample: Sample, target: Target) -> Trajectory | None:
@@ -76,12 +76,12 @@ def held_of(held: Held, sample: Sample, target: Target) -> Trajectory | None:
     if not gets_conversation(target):
         raise SuiteFault(lacks_history(target.name), kind="history")
     opening, (first, *others) = split_turns(sample.history)
-    return unchecked(Trajectory, {"turns": _recorded([[*opening, *first], *others])})
+    return construct(Trajectory, {"turns": _recorded([[*opening, *first], *others])})
 
 
 def _recorded(turns: Sequence[list[AnyMessage]]) -> list[Turn]:
     """Return turns without validating their messages a second time."""
-    return [unchecked(Turn, {"index": index, "messages": messages}) for index, messages in enumerate(turns)]
+    return [construct(Turn, {"index": index, "messages": messages}) for index, messages in enumerate(turns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ScriptedDriver:
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends."""
-        return len(sample.said) - turns_taken(self.held, sample, self.channel)
+        return len(sample.user_messages) - turns_taken(self.held, sample, self.channel)
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Hold the conversation; what fails is recorded in the trajectory, with whose fault it was.
@@ -110,7 +110,7 @@ class ScriptedDriver:
             held = Trajectory(failure=failure_of(fault, "target"))
         finally:
             await dialogue.close()
-        return changed(held, {"seconds": time.perf_counter() - begun})
+        return copy_with(held, {"seconds": time.perf_counter() - begun})
 
     async def _converse(self, dialogue: Dialogue, sample: Sample, on_turn: OnTurn) -> Trajectory:
         session = await dialogue.enter(next(iter(sample.marks), None))
@@ -119,7 +119,7 @@ class ScriptedDriver:
         turns = await dialogue.go_on(held.turns if held else ())
         if turns and turns[-1].failure is not None:
             return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=turns[-1].failure)
-        for message in sample.said[len(turns) :]:
+        for message in sample.user_messages[len(turns) :]:
             turn = await dialogue.say(message)
             turns.append(turn)
             await on_turn(turn)
@@ -149,6 +149,6 @@ def opening_of(sample: Sample, trial: int = 0) -> Opening:
         sample.state,
         sample.tool_results,
         sample.approvals,
-        [said.text for said in sample.said],
+        [said.text for said in sample.user_messages],
         trial,
     )

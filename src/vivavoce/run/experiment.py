@@ -15,7 +15,7 @@ from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
-from vivavoce.records.run import Drawn, Sampling, Severity
+from vivavoce.records.run import DrawRecord, Sampling, Severity
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.target import Target
@@ -79,7 +79,7 @@ class Samples:
     dataset: str = ""
     place: str = ""
     sampling: Sampling | None = None
-    drawn: Sequence[Drawn] = ()
+    drawn: Sequence[DrawRecord] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,7 +279,7 @@ class ExperimentRun(Execution):
                 return
             cancelled = attempt.failure is not None and attempt.failure.kind == CANCELLED
             led = attempt.trajectory.test is not None
-            sample = task.sample.held(attempt.trajectory.messages) if led else task.sample
+            sample = task.sample.with_messages(attempt.trajectory.messages) if led else task.sample
             try:
                 with _UNBATCHED if self._batches is None else self._batches.questions.conversation():
                     outcome = grades.ungraded(attempt) if cancelled else await grades.grade(attempt, sample)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.grading.scores import Corrects, Population, Scores
 from vivavoce.plugins import lazy
-from vivavoce.records.run import AttemptKey, BreachKind, Drawn, Sampling, ScoreRow
+from vivavoce.records.run import AttemptKey, BreachKind, DrawRecord, Sampling, ScoreRow
 from vivavoce.records.score import State
 
 
@@ -107,9 +107,9 @@ class Tally:
     breaches: dict[BreachKind, list[str]] = field(default_factory=dict[BreachKind, list[str]])
     intervals: Intervals = "fixed"
     sampling: Sampling | None = None
-    drawn: list[Drawn] = field(default_factory=list[Drawn])
-    undecided: list[Drawn] = field(default_factory=list[Drawn])
-    outside: list[Drawn] = field(default_factory=list[Drawn])
+    drawn: list[DrawRecord] = field(default_factory=list[DrawRecord])
+    undecided: list[DrawRecord] = field(default_factory=list[DrawRecord])
+    outside: list[DrawRecord] = field(default_factory=list[DrawRecord])
 
     def add(self, row: ScoreRow) -> None:
         """Count one score."""
@@ -131,7 +131,7 @@ class Tally:
         if row.drawn is not None:
             (self.outside if row.measured is not None else self._of_state(row.state)).append(row.drawn)
 
-    def _of_state(self, state: State) -> list[Drawn]:
+    def _of_state(self, state: State) -> list[DrawRecord]:
         return self.drawn if state == "scored" else self.undecided if state == "error" else self.outside
 
     @property

@@ -61,7 +61,7 @@ class Tester:
             facts=sample.facts,
             must=sample.must,
             must_not=sample.must_not,
-            openings=[one.text for one in sample.said],
+            openings=[one.text for one in sample.user_messages],
             adversarial=adversarial,
             max_turns=self.most_turns(sample) + sample.history_turns,
             min_turns=(self.agent.min_turns if sample.min_turns is None else sample.min_turns) + sample.history_turns,

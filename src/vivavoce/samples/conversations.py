@@ -113,7 +113,7 @@ def given_samples(
     """
     reader = _Reader(check)
     if isinstance(rows, AsyncIterable):
-        return _awaited(rows, reader)
+        return _read_async(rows, reader)
     return map(reader.sample, rows)
 
 
@@ -126,7 +126,7 @@ def given_sample(row: GivenRow) -> Sample:
     return _sample_of(row, 0)
 
 
-async def _awaited(rows: AsyncIterable[GivenRow], reader: _Reader) -> AsyncIterator[Sample]:
+async def _read_async(rows: AsyncIterable[GivenRow], reader: _Reader) -> AsyncIterator[Sample]:
     async for row in rows:
         yield reader.sample(row)
 
@@ -168,7 +168,7 @@ def _of_row(error: UsageError, position: int) -> UsageError:
 
 
 def _read(row: GivenRow, position: int) -> Sample:
-    sample = row if isinstance(row, Sample) else _validated(_fields(row), position)
+    sample = row if isinstance(row, Sample) else _read_row(_fields(row), position)
     if sample.messages is not None:
         return sample
     question, answer = sample.input, sample.metadata.get("response")
@@ -182,7 +182,7 @@ def _read(row: GivenRow, position: int) -> Sample:
     ]
     fields = {name: getattr(sample, name) for name in sample.model_fields_set - {"input"}}
     rest = {name: value for name, value in sample.metadata.items() if name not in ("response", "retrieved_contexts")}
-    return _validated({**fields, "messages": messages, "metadata": rest}, position)
+    return _read_row({**fields, "messages": messages, "metadata": rest}, position)
 
 
 def _fields(row: GivenRow) -> Mapping[str, Any]:
@@ -195,9 +195,9 @@ def _fields(row: GivenRow) -> Mapping[str, Any]:
         return row if _is_ours(row) else conversation_of(row) or row
     if (theirs := _of_ragas(row)) is not None:
         return theirs.model_dump(exclude_none=True)
-    found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
-    if found is not None:
-        return found
+    conversation = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
+    if conversation is not None:
+        return conversation
     rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
     raise UsageError(f"{rule}; got {type(row).__name__}")
 
@@ -207,12 +207,14 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
     messages: object = row.get("messages")
     if not isinstance(messages, list | tuple):
         return not _OF_ROWS.isdisjoint(row)
-    listed = cast("Sequence[object]", messages)
-    return are_plain(listed) or all(
-        isinstance(one, Message) or is_native_message(one) or (role_of(one) is not None and not is_live(one))
-        for one in listed
+    message_list = cast("Sequence[object]", messages)
+    return are_plain(message_list) or all(
+        isinstance(message, Message)
+        or is_native_message(message)
+        or (role_of(message) is not None and not is_live(message))
+        for message in message_list
     )
 
 
-def _validated(row: Mapping[str, Any], position: int) -> Sample:
+def _read_row(row: Mapping[str, Any], position: int) -> Sample:
     return read_sample(row, line=position, position=position, base=_HERE, unknown=UnknownKeys(recorded=True))

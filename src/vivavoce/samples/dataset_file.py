@@ -92,7 +92,7 @@ def _canonical(rows: Mapping[RowKey, Row]) -> Iterator[str]:
     return (json.dumps(row, sort_keys=True, separators=(",", ":")) for row in rows.values())
 
 
-NAMED = 5
+MAX_NAMES = 5
 """Rows of one kind that a sentence names."""
 
 
@@ -144,13 +144,13 @@ class Difference:
         """Whether not one row is in both, as where they are two datasets."""
         return bool(self.a.rows and self.b.rows) and not self.a.rows.keys() & self.b.rows.keys()
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Return the difference as a part of a sentence."""
         changed = [f"{change.key}: {', '.join(change.names)}" for change in self.changed]
         parts = [
-            *_counted(list(map(str, self.added)), "added"),
-            *_counted(list(map(str, self.removed)), "removed"),
-            *_counted(changed, "changed", "; "),
+            *_count_rows(list(map(str, self.added)), "added"),
+            *_count_rows(list(map(str, self.removed)), "removed"),
+            *_count_rows(changed, "changed", "; "),
             *(["the order of rows"] if self.moved else []),
         ]
         return ", ".join(parts) or "no difference"
@@ -191,12 +191,12 @@ def _parts(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def _counted(names: Sequence[str], what: str, between: str = ", ") -> list[str]:
+def _count_rows(names: Sequence[str], what: str, between: str = ", ") -> list[str]:
     if not names:
         return []
-    more = f"{between}and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    more = f"{between}and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
     rows = "1 row" if len(names) == 1 else f"{len(names):,} rows"
-    return [f"{rows} {what} ({between.join(names[:NAMED])}{more})"]
+    return [f"{rows} {what} ({between.join(names[:MAX_NAMES])}{more})"]
 
 
 _NAME = re.compile(rf"([0-9]{{1,9}})-({VERSION.pattern})")
@@ -215,10 +215,10 @@ def kept_versions(dataset: Path) -> list[KeptVersion]:
     """Return the kept versions of a dataset, oldest first."""
     folder = _folder(dataset)
     files = folder.iterdir() if folder.is_dir() else ()
-    named = ((_NAME.fullmatch(path.stem), path) for path in files if path.suffix == dataset.suffix)
+    matches = ((_NAME.fullmatch(path.stem), path) for path in files if path.suffix == dataset.suffix)
     return sorted(
-        (KeptVersion(int(name[1]), name[2], path) for name, path in named if name),
-        key=lambda one: (one.number, one.version),
+        (KeptVersion(int(name[1]), name[2], path) for name, path in matches if name),
+        key=lambda version: (version.number, version.version),
     )
 
 
@@ -228,11 +228,11 @@ def keep_version(dataset: Path) -> tuple[KeptVersion, bool]:
     Raises:
         UsageError: the file cannot be read, has a broken row or two with one id, or the copy cannot be written.
     """
-    version, kept = read_content(dataset).version, kept_versions(dataset)
-    known = next((one for one in kept if one.version == version), None)
+    version, versions = read_content(dataset).version, kept_versions(dataset)
+    known = next((record for record in versions if record.version == version), None)
     if known is not None:
         return known, False
-    number = max((one.number for one in kept), default=0) + 1
+    number = max((record.number for record in versions), default=0) + 1
     path = _folder(dataset) / f"{number}-{version}{dataset.suffix}"
     with whole_file(path) as new:
         new.write_bytes(dataset.read_bytes())
@@ -248,22 +248,29 @@ def read_version(dataset: Path, version: str) -> Content:
         UsageError: it is not kept, or its copy was changed.
     """
     known = kept_versions(dataset)
-    found = next((one for one in known if one.version == version), None)
-    if found is None:
+    record = next((candidate for candidate in known if candidate.version == version), None)
+    if record is None:
         raise UsageError(f"{dataset}: {unknown_version(dataset, version)}")
-    content = read_content(found.path)
+    content = read_content(record.path)
     if content.version != version:
         what = f"was changed after it was kept: it holds {content.version}; restore it, or delete it"
-        raise UsageError(Problem(what, found.path))
+        raise UsageError(Problem(what, record.path))
     return content
 
 
 def unknown_version(dataset: Path, version: str) -> str:
     """Say that a version of a dataset is not kept, and where else it is or what is kept."""
-    other = next((one for one in _others(dataset) if any(version == kept.version for kept in kept_versions(one))), None)
+    other = next(
+        (
+            candidate
+            for candidate in _others(dataset)
+            if any(version == record.version for record in kept_versions(candidate))
+        ),
+        None,
+    )
     if other is not None:
         return f"{version} is a version of another dataset, {other.name}"
-    known = ", ".join(one.version for one in kept_versions(dataset)[-3:])
+    known = ", ".join(record.version for record in kept_versions(dataset)[-3:])
     return f"the version {version} is not kept; kept: {known or 'none'}"
 
 
@@ -336,10 +343,10 @@ def _captured_from(row: Mapping[str, Any]) -> object:
     return cast("Mapping[str, Any]", metadata).get(CAPTURED_FROM) if isinstance(metadata, Mapping) else None
 
 
-def _free_id(wanted: str, content: Content | None) -> str:
-    taken = {key.id for key in content.rows} if content is not None else set[str]()
+def _free_id(requested_id: str, content: Content | None) -> str:
+    used_ids = {key.id for key in content.rows} if content is not None else set[str]()
     number = 1
-    while (name := wanted if number == 1 else f"{wanted}-{number}") in taken:
+    while (name := requested_id if number == 1 else f"{requested_id}-{number}") in used_ids:
         number += 1
     return name
 

@@ -505,8 +505,8 @@ def _html_cells(sample: EvaluationSample, columns: list[str]) -> str:
     row = filled_row(sample)
     values = (row.get(column, "") for column in columns)
     texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values)
-    shown = (f"{text[:_CHARACTERS_SHOWN]}…" if len(text) > _CHARACTERS_SHOWN else text for text in texts)
-    return "".join(f"<td>{escape(text)}</td>" for text in shown)
+    short_texts = (f"{text[:_CHARACTERS_SHOWN]}…" if len(text) > _CHARACTERS_SHOWN else text for text in texts)
+    return "".join(f"<td>{escape(text)}</td>" for text in short_texts)
 
 
 @contextmanager

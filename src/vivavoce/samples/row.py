@@ -129,13 +129,13 @@ class UnknownKeys:
         """Return why a key cannot be kept as data, None where it can; `row` is the whole row."""
         if key == "response" and (self.recorded or "user_input" in row):
             return None
-        path, meant = key, _meant(_snake_case(key), value, row, log=self.log)
-        if meant is None and not self.log:
-            path, meant = _nested(key, value, row) or (key, None)
-        if meant is None:
+        path, field = key, _guess_field(_snake_case(key), value, row, log=self.log)
+        if field is None and not self.log:
+            path, field = _find_nested(key, value, row) or (key, None)
+        if field is None:
             self.names[key] = None
             return None
-        return f"{path}: unknown key, which would be ignored; did you mean '{meant}'? {_kept_as_data(key)}"
+        return f"{path}: unknown key, which would be ignored; did you mean '{field}'? {_kept_as_data(key)}"
 
 
 def _kept_as_data(key: str) -> str:
@@ -143,11 +143,12 @@ def _kept_as_data(key: str) -> str:
     return f"If it is data, write it as metadata: {{{json.dumps(key, ensure_ascii=False)}: …}}"
 
 
-def _nested(key: str, value: object, row: Mapping[str, Any], levels: int = _MAX_LEVELS) -> tuple[str, str] | None:
+def _find_nested(key: str, value: object, row: Mapping[str, Any], levels: int = _MAX_LEVELS) -> tuple[str, str] | None:
     """Return the path of what looks like a test inside the value of a key, and the field that it seems to mean."""
     if isinstance(value, list) and levels:
         each = (
-            _nested(f"{key}.{place}", item, row, levels - 1) for place, item in enumerate(cast("list[object]", value))
+            _find_nested(f"{key}.{place}", item, row, levels - 1)
+            for place, item in enumerate(cast("list[object]", value))
         )
         return next(filter(None, each), None)
     if not isinstance(value, Mapping) or not levels:
@@ -156,15 +157,15 @@ def _nested(key: str, value: object, row: Mapping[str, Any], levels: int = _MAX_
     for name, item in cast("Mapping[object, object]", value).items():
         path, plain = f"{key}.{name}", _snake_case(str(name))
         is_test = plain in _NESTED_NAMES or plain.startswith("expected_") or looks_like_assertions(item)
-        meant = "expect" if plain == "expect" else _meant(plain, item, row, log=False)
-        if meant is not None and item not in (None, "", [], {}) and (is_container or is_test):
-            return path, meant
-        if (deeper := _nested(path, item, row, levels - 1)) is not None:
+        field = "expect" if plain == "expect" else _guess_field(plain, item, row, log=False)
+        if field is not None and item not in (None, "", [], {}) and (is_container or is_test):
+            return path, field
+        if (deeper := _find_nested(path, item, row, levels - 1)) is not None:
             return deeper
     return None
 
 
-def _meant(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str | None:
+def _guess_field(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str | None:
     """Return the field that a key seems to mean, None where it seems to be data."""
     if value is None or value in ("", [], {}):
         return None
@@ -178,8 +179,8 @@ def _meant(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str
         return "reference_tool_calls"
     if key in _ANSWERS and row.get("messages") is None and not _has_truth(row):
         return "ground_truth"
-    if key not in _OF_TRUTHS and (meant := _meant_by_beginning(key)) is not None:
-        return meant
+    if key not in _OF_TRUTHS and (field := _meant_by_beginning(key)) is not None:
+        return field
     if key not in _OF_TRUTHS or (key in _OF_DATA_TOO and _has_truth(row)):
         return None
     if key in _OF_OBJECTS_TOO and isinstance(value, Mapping):
@@ -297,14 +298,14 @@ def is_test(row: Mapping[str, Any]) -> bool:
 
 def as_row(test: Mapping[str, Any], *, cells: bool) -> dict[str, Any]:
     """Return a test as a row of ours; in the `cells` of a table the rules are JSON text."""
-    prompt = _filled(test.get("prompt"))
-    row = {**_filled(test), **_filled(test.get("test_configuration"))}
+    prompt = _without_empty(test.get("prompt"))
+    row = {**_without_empty(test), **_without_empty(test.get("test_configuration"))}
     if prompt:
         del row["prompt"]
     row |= prompt
     row.pop("test_configuration", None)
-    named = {"content": "input", "prompt_content": "input", "expected_response": "ground_truth"}
-    row = {named.get(key, key): value for key, value in row.items()}
+    renames = {"content": "input", "prompt_content": "input", "expected_response": "ground_truth"}
+    row = {renames.get(key, key): value for key, value in row.items()}
     if isinstance(restrictions := row.pop("restrictions", None), str):
         rules = [rule for line in restrictions.splitlines() if (rule := _BULLET.sub("", line).strip())]
         row["must_not"] = json.dumps(rules) if cells else rules
@@ -313,12 +314,12 @@ def as_row(test: Mapping[str, Any], *, cells: bool) -> dict[str, Any]:
     return row
 
 
-def _filled(value: object) -> dict[str, Any]:
+def _without_empty(value: object) -> dict[str, Any]:
     """Return what a mapping holds, without what is empty; nothing of anything else."""
     if not isinstance(value, Mapping):
         return {}
     items = cast("Mapping[str, Any]", value).items()
-    return {key: one for key, one in items if one is not None and one != ""}
+    return {key: entry for key, entry in items if entry is not None and entry != ""}
 
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -330,7 +331,7 @@ PATHS = ("rubric_path", "policy_path")
 """Names of text files in a row; each is read as the field of that name without `_path`."""
 _FIELDS = frozenset(Sample.model_fields) - {"metadata"}
 _NESTED = ("agent_args", "rubric_vars", "extra_vars")
-_KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", SESSIONS, *PATHS})
+_KNOWN_KEYS = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", SESSIONS, *PATHS})
 _TEXTS = frozenset(
     (*"id sample_id trial goal instructions policy scenario persona min_turns max_turns rubric".split(), *PATHS)  # noqa: SIM905
 )
@@ -340,7 +341,7 @@ _AS_THEY_ARE = _FIELDS - {"rubric", "policy"}
 OPTIONAL = "?"
 """What ends a key of `fields` whose place a row may lack."""
 _NOTHING = object()
-_JSON = frozenset(_KNOWN) - _TEXTS - _TEXTS_OR_LISTS
+_JSON = frozenset(_KNOWN_KEYS) - _TEXTS - _TEXTS_OR_LISTS
 
 
 def read_sample(
@@ -432,7 +433,7 @@ def _values(
     if not fields and is_test(row):
         row = as_row(row, cells=cells)
     remaining = with_sessions_joined(_from_cells(row, fields) if cells else dict(row))
-    values = _mapped(remaining, fields)
+    values = _map_fields(remaining, fields)
     metadata = _metadata(values.pop("metadata", None) or remaining.pop("metadata", None))
     for name in _FIELDS & remaining.keys() - values.keys():
         if name not in _NAMES and (value := remaining.pop(name)) is not None:
@@ -453,9 +454,9 @@ def _values(
 
 def _from_cells(row: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
     """Read the cells of a table, each as the field it is for; what is empty is not there."""
-    meant = {path: _field(name) for name, path in fields.items()}
-    filled = {key: value for key, value in row.items() if value is not None or key in meant}
-    return {key: _cell(key, meant.get(key, key), value) for key, value in filled.items()}
+    field_by_path = {path: _field(name) for name, path in fields.items()}
+    filled = {key: value for key, value in row.items() if value is not None or key in field_by_path}
+    return {key: _cell(key, field_by_path.get(key, key), value) for key, value in filled.items()}
 
 
 def _cell(column: str, field: str, value: Any) -> Any:
@@ -474,17 +475,17 @@ def _field(name: str) -> str:
     return name.removesuffix(OPTIONAL)
 
 
-def _mapped(row: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+def _map_fields(row: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
     """Return what stands at the places of `fields`; an optional one of which the row has nothing is left out."""
     values: dict[str, Any] = {}
     for name, path in fields.items():
-        found = _at(row, path)
-        if name.endswith(OPTIONAL) and (found is None or found is _NOTHING):
+        cell = _at(row, path)
+        if name.endswith(OPTIONAL) and (cell is None or cell is _NOTHING):
             continue
-        if found is _NOTHING:
+        if cell is _NOTHING:
             rule = f"write {name}{OPTIONAL} where a row may lack it"
             raise ValueError(f"this row has no '{path}', where fields.{name} says to look; {rule}")
-        values[_field(name)] = found
+        values[_field(name)] = cell
     return values
 
 
@@ -610,11 +611,11 @@ def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | 
         return None
     if (problem := unknown.problem(key, row.get(key), row)) is not None:
         return problem
-    if key == "response" or is_known_elsewhere(key) or (meant := _misspelt(key)) is None:
+    if key == "response" or is_known_elsewhere(key) or (suggestion := _misspelt(key)) is None:
         return None
     if _snake_case(key) in _OF_DATA_TOO and _has_truth(row):
         return None
-    return f"unknown key '{key}'; did you mean '{meant}'? {_kept_as_data(key)}"
+    return f"unknown key '{key}'; did you mean '{suggestion}'? {_kept_as_data(key)}"
 
 
 @cache
@@ -631,5 +632,5 @@ def _names_of_other_tools() -> frozenset[str]:
 def _misspelt(key: str) -> str | None:
     """Return the field that a key seems to mean; a longer name such as `prompt_id` means something of its own."""
     plain = key.lower()
-    close = difflib.get_close_matches(plain, _KNOWN, n=1, cutoff=0.8 if len(key) > 3 else 0.85)
+    close = difflib.get_close_matches(plain, _KNOWN_KEYS, n=1, cutoff=0.8 if len(key) > 3 else 0.85)
     return None if not close or close[0] == key or plain.startswith(f"{close[0]}_") else close[0]

@@ -170,13 +170,13 @@ def check_samples(
     recorded_tools: set[str] = set()
     file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log or bool(fields))
     for line, sample in _scan(source, fields, base, limit, tags, format, loss, unknown=unknown):
-        found = _problems(sample, line, file, check)
-        listed = found[: MAX_PROBLEMS - len(problems)]
-        problems += listed
-        more += len(found) - len(listed)
+        row_problems = _problems(sample, line, file, check)
+        listed_problems = row_problems[: MAX_PROBLEMS - len(problems)]
+        problems += listed_problems
+        more += len(row_problems) - len(listed_problems)
         if isinstance(sample, Sample):
             hashes.append(_hash(sample))
-        if not isinstance(sample, Sample) or found:
+        if not isinstance(sample, Sample) or row_problems:
             continue
         counts.update(_counts(sample))
         seen.update(sample.tags)
@@ -231,7 +231,7 @@ def unusable_rows(
     log: bool = False,
 ) -> list[Problem]:
     """Return a problem for each row that `check_samples` would refuse, the first of each, at its line."""
-    found: list[Problem] = []
+    all_problems: list[Problem] = []
     lines: dict[tuple[str, int], int] = {}
     file = _file(source)
     for line, sample in _scan(
@@ -241,8 +241,8 @@ def unusable_rows(
         if isinstance(sample, Sample) and not problems:
             first = lines.setdefault((sample.id, sample.trial or 0), line)
             problems = [] if first == line else [_twice(sample.id, sample.trial or 0, first, line, file)]
-        found += problems[:1]
-    return found
+        all_problems += problems[:1]
+    return all_problems
 
 
 def _notes(source: Source, loss: Loss, unknown: UnknownKeys) -> Iterator[str]:
@@ -262,8 +262,8 @@ def _read_as(file: Path | None, name: str | None, fields: Mapping[str, str]) -> 
     if fields:
         columns = format_named(TABLE).columns
         check_fields({field: place for field, place in fields.items() if field not in columns})
-    found, others = format_with(file, None if name is None else format_named(name), fields)
-    return (None if found.name == NATIVE else found), others
+    file_format, others = format_with(file, None if name is None else format_named(name), fields)
+    return (None if file_format.name == NATIVE else file_format), others
 
 
 def _problems(sample: Scanned, line: int, file: Path | None, check: Callable[[Sample], None] | None) -> list[Problem]:
@@ -298,7 +298,7 @@ def _scan(
     if file is not None and cells:
         check_columns(file, Loss(), fields)
     wanted_tags = None if tags is None else frozenset(tags)
-    chosen = 0
+    sample_count = 0
     if file is None:
         rows: Iterable[tuple[int, Mapping[str, Any] | Problem]] = enumerate(
             cast("Sequence[Mapping[str, Any]]", source), 1
@@ -306,7 +306,7 @@ def _scan(
     else:
         rows = scan_rows(file) if read_as is None else scan(file, read_as, loss)
     for position, (line, row) in enumerate(rows):
-        if chosen == limit:
+        if sample_count == limit:
             return
         if places is not None and position not in places:
             continue
@@ -328,7 +328,7 @@ def _scan(
             yield line, error.problems
             continue
         if wanted_tags is None or not wanted_tags.isdisjoint(sample.tags):
-            chosen += 1
+            sample_count += 1
             yield line, sample
 
 

@@ -107,7 +107,7 @@ class Sample(BaseModel):
         if self.messages is None:
             self._check_said()
         self._check_lengths()
-        check_marks(self.messages or self.said)
+        check_marks(self.messages or self.user_messages)
         if self.secrets and (unknown := self.secrets.keys() - self.users):
             raise ValueError(f"secrets name the user '{min(unknown)}', but no session has this user")
         return self
@@ -120,13 +120,13 @@ class Sample(BaseModel):
             raise ValueError("'history' ends with a user message; move it to 'input'")
         if "system" in roles:
             raise ValueError("'history' has a system message; write the system prompt in the suite, under 'target'")
-        if any(message.session is not None for message in (*history, *self.said)):
+        if any(message.session is not None for message in (*history, *self.user_messages)):
             raise ValueError("a row has a 'history' or sessions, not both")
 
     def _check_said(self) -> None:
-        for place, said in enumerate(self._inputs):
-            if not (said.text.strip() or isinstance(said.content, list)):
-                rule = f"; its text is under '{key}': write it as 'content'" if (key := unread_text(said)) else ""
+        for place, message in enumerate(self._inputs):
+            if not (message.text.strip() or isinstance(message.content, list)):
+                rule = f"; its text is under '{key}': write it as 'content'" if (key := unread_text(message)) else ""
                 name = f"input {place}" if isinstance(self.input, list) else "'input'"
                 raise ValueError(f"{name} is empty{rule}")
 
@@ -134,32 +134,32 @@ class Sample(BaseModel):
         calls = self.reference_tool_calls
         if calls is None and not isinstance(self.expect, list) and not isinstance(self.ground_truth, list):
             return
-        asked = self.turn_count - self.history_turns
-        if calls is not None and self.calls_per_turn and len(calls) != asked:
+        turn_count = self.turn_count - self.history_turns
+        if calls is not None and self.calls_per_turn and len(calls) != turn_count:
             raise ValueError(
-                f"{self._asked} and reference_tool_calls has {len(calls)} lists of calls; "
+                f"{self._turn_text} and reference_tool_calls has {len(calls)} lists of calls; "
                 "give one list per turn (null skips a turn), or a single list for the whole conversation"
             )
-        if isinstance(self.expect, list) and len(self.expect) != asked:
+        if isinstance(self.expect, list) and len(self.expect) != turn_count:
             whole = "a mapping such as {all: [...]} for the whole conversation"
-            if self.goal is not None and self.messages is None and not asked:
+            if self.goal is not None and self.messages is None and not turn_count:
                 raise ValueError(f"expect is a list of turns, but a tester decides the number of turns; give {whole}")
             rule = f"give one per turn (null skips a turn), or {whole}"
-            raise ValueError(f"{self._asked} and expect has {len(self.expect)}; {rule}")
+            raise ValueError(f"{self._turn_text} and expect has {len(self.expect)}; {rule}")
         if not isinstance(self.ground_truth, list):
             return
         if self.messages is None and not isinstance(self.input, list):
             raise ValueError(
                 "ground_truth is a list and input is one message: list the inputs or give one ground truth"
             )
-        if len(self.ground_truth) != asked:
+        if len(self.ground_truth) != turn_count:
             raise ValueError(
-                f"{self._asked} and ground_truth has {len(self.ground_truth)}; "
+                f"{self._turn_text} and ground_truth has {len(self.ground_truth)}; "
                 "give one ground truth per turn (null skips a turn), or a single one for the final answer"
             )
 
     @property
-    def _asked(self) -> str:
+    def _turn_text(self) -> str:
         what = "input" if self.messages is None else "the recorded conversation"
         turns = self.turn_count - self.history_turns
         return f"{what} has {turns} turn{'s' * (turns != 1)}" + (" after the history" if self.history else "")
@@ -169,7 +169,7 @@ class Sample(BaseModel):
         return cast("str", lazy("vivavoce.report.html.notebook:sample_html")(self))
 
     @cached_property
-    def said(self) -> tuple[HumanMessage, ...]:
+    def user_messages(self) -> tuple[HumanMessage, ...]:
         """The user's messages in order, those of the history first; none for a recorded conversation."""
         if self.messages is not None:
             return ()
@@ -181,7 +181,9 @@ class Sample(BaseModel):
         """The user's messages that a driver sends."""
         if self.messages is not None or self.input is None:
             return ()
-        return tuple(_spoken(message) for message in (self.input if isinstance(self.input, list) else [self.input]))
+        return tuple(
+            _as_user_message(message) for message in (self.input if isinstance(self.input, list) else [self.input])
+        )
 
     @cached_property
     def history_turns(self) -> int:
@@ -195,13 +197,21 @@ class Sample(BaseModel):
     @property
     def turn_count(self) -> int:
         """How many turns the conversation is planned to have, or had, those of the history among them."""
-        return len(self.said) if self.messages is None else sum([message.role == "user" for message in self.messages])
+        return (
+            len(self.user_messages)
+            if self.messages is None
+            else sum([message.role == "user" for message in self.messages])
+        )
 
     @cached_property
     def marks(self) -> tuple[SessionMark, ...]:
         """The sessions in order, none where the conversation is a single one."""
-        said = self.messages or self.said
-        return tuple(dict.fromkeys(mark for one in said if one.session is not None and (mark := one.mark) is not None))
+        messages = self.messages or self.user_messages
+        return tuple(
+            dict.fromkeys(
+                mark for message in messages if message.session is not None and (mark := message.mark) is not None
+            )
+        )
 
     @property
     def users(self) -> list[str]:
@@ -275,7 +285,7 @@ class Sample(BaseModel):
             return self
         return self.model_copy(update={"reference_tool_calls": self.expected_calls})
 
-    def held(self, messages: Sequence[AnyMessage]) -> Sample:
+    def with_messages(self, messages: Sequence[AnyMessage]) -> Sample:
         """Return the sample as graders see it after somebody led the conversation: with what was said in it."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return Sample.model_construct(
@@ -288,7 +298,7 @@ class Sample(BaseModel):
         if isinstance(self.ground_truth, list):
             fields["ground_truth"] = self.ground_truth[place] if place >= 0 else None
         if self.messages is None:
-            fields["input"] = self.said[turn].text
+            fields["input"] = self.user_messages[turn].text
         else:
             fields["messages"] = self._recorded_turns[turn]
         calls = self.reference_tool_calls
@@ -298,5 +308,5 @@ class Sample(BaseModel):
         return Sample.model_construct(self.model_fields_set, **fields)
 
 
-def _spoken(content: UserInput) -> HumanMessage:
+def _as_user_message(content: UserInput) -> HumanMessage:
     return content if isinstance(content, HumanMessage) else said_by_user(content)

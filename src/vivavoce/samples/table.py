@@ -62,16 +62,16 @@ def _misleads(text: str, lists: bool) -> bool:
 
 
 def _as_list(text: str) -> list[Any] | None:
-    value = _parsed(text) if text[:1] == "[" and text[-1:] == "]" else None
+    value = _parse(text) if text[:1] == "[" and text[-1:] == "]" else None
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 
 def _as_string(text: str) -> str | None:
-    value = _parsed(text) if text[:1] == '"' and text[-1:] == '"' else None
+    value = _parse(text) if text[:1] == '"' and text[-1:] == '"' else None
     return value if isinstance(value, str) else None
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return parse(text)
     except BrokenJson:
@@ -112,21 +112,21 @@ class Tabular:
 
     def to_pandas(self, table: str | None = None) -> PandasFrame:
         """Return one of the `TABLES` as a pandas frame (needs the extra `[frames]`); a missing cell is `pandas.NA`."""
-        made = self._table(table)
-        return lazy("vivavoce.files.frames:pandas_table")(made.columns, made.types)
+        source = self._table(table)
+        return lazy("vivavoce.files.frames:pandas_table")(source.columns, source.types)
 
     def to_polars(self, table: str | None = None) -> PolarsFrame:
         """Return one of the `TABLES` as a polars frame (needs the extra `[polars]`)."""
-        made = self._table(table)
-        return lazy("vivavoce.files.frames:polars_table")(made.columns, made.types)
+        source = self._table(table)
+        return lazy("vivavoce.files.frames:polars_table")(source.columns, source.types)
 
     def to_arrow(self, table: str | None = None) -> ArrowTable:
         """Return one of the `TABLES` as an Arrow table (needs the extra `[frames]`)."""
-        made = self._table(table)
-        return lazy("vivavoce.files.frames:arrow_table")(made.columns, made.types)
+        source = self._table(table)
+        return lazy("vivavoce.files.frames:arrow_table")(source.columns, source.types)
 
     def _table(self, name: str | None) -> Table:
-        chosen = self.TABLES[0] if name is None else name
-        if chosen not in self.TABLES:
-            raise UsageError(f"no table '{chosen}'{did_you_mean(chosen, self.TABLES)}")
-        return cast("Table", lazy(self.TABLES_FROM)(self, chosen))
+        table_name = self.TABLES[0] if name is None else name
+        if table_name not in self.TABLES:
+            raise UsageError(f"no table '{table_name}'{did_you_mean(table_name, self.TABLES)}")
+        return cast("Table", lazy(self.TABLES_FROM)(self, table_name))

@@ -177,7 +177,7 @@ def _row(question: AskedQuestion) -> dict[str, Any]:
         "key": question.key,
         "state": question.state,
         "answers": question.answers,
-        "failure": None if failure is None else failure.redacted().model_dump_json(),
+        "failure": None if failure is None else failure.redact().model_dump_json(),
         "then": question.then,
         "usage": None if usage is None else usage.model_dump_json(),
     }

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, insert, select
 
 from vivavoce.errors import NotFound
 from vivavoce.records.label import Calibration, LabelSource
-from vivavoce.records.run import Drawn, Grading
+from vivavoce.records.run import DrawRecord, Grading
 from vivavoce.store.audit import note
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, calibrations, runs, scores
@@ -31,7 +31,7 @@ class KeyedVerdict(NamedTuple):
     passed: bool
     score: float
     confidence: float | None
-    drawn: Drawn | None = None
+    drawn: DrawRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

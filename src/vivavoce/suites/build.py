@@ -68,7 +68,7 @@ from vivavoce.suites.grading_spec import (
 )
 from vivavoce.suites.judges import offline_model
 from vivavoce.suites.load import Suite
-from vivavoce.suites.metric_names import cascaded, grading_of, metric_of, written_in
+from vivavoce.suites.metric_names import add_cascade, grading_of, metric_of, written_in
 from vivavoce.suites.plan import early_gate, refusals, stopping
 from vivavoce.suites.spec import TrialsUntil
 from vivavoce.suites.targets import known_tools
@@ -91,7 +91,8 @@ class Builder:
     """Builds the graders, reward and gate of a suite, and collects all problems instead of stopping at the first.
 
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
-    tester that leads the conversations, empty if there is none. `asked` is what assertions of rows ask of metrics.
+    tester that leads the conversations, empty if there is none. `metric_assertions` is what assertions of rows ask of
+    metrics.
     `trials` is how often each sample is run, None for recorded conversations; `until` may end that earlier. `usable`
     are the rows without a mistake, where others have one. `measuring` names the graders whose scores neither pass nor
     fail.
@@ -101,7 +102,7 @@ class Builder:
     open_model: OpenModel
     dataset: SampleCount | None = None
     tester: str = ""
-    asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
+    metric_assertions: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
     trials: int | None = None
     until: TrialsUntil | None = None
     usable: SampleCount | None = None
@@ -116,7 +117,7 @@ class Builder:
         try:
             yield
         except UsageError as error:
-            self.problems += self.suite.document.placed(at, error)
+            self.problems += self.suite.document.problems_at(at, error)
 
     def scoring(self) -> Scoring:
         """Return what grades a run.
@@ -125,11 +126,11 @@ class Builder:
             UsageError: with every problem found.
         """
         spec = self.suite.spec
-        found = self._graders(spec.graders)
+        graders = self._graders(spec.graders)
         composer = self._composer()
         gate = self.written_gate()
         if self.until is not None:
-            self.problems += refusals(self.suite, self.until, [one.name for one in found if one.decides])
+            self.problems += refusals(self.suite, self.until, [grader.name for grader in graders if grader.decides])
         for i, pair in enumerate(spec.agreement):
             self._deciding_key(pair.predictor, ("agreement", i, "predictor"))
             self._deciding_key(pair.truth, ("agreement", i, "truth"))
@@ -138,9 +139,9 @@ class Builder:
         early = None
         if self.until is not None:
             gate = early_gate(gate, self.until.max) if gate is not None and self.until.until is not None else gate
-            early = stopping(self.until, spec, gate, [grader.name for grader in found if grader.decides])
+            early = stopping(self.until, spec, gate, [grader.name for grader in graders if grader.decides])
         return Scoring(
-            found,
+            graders,
             composer,
             gate,
             tuple(AgreementPair(pair.predictor, pair.truth, pair.threshold) for pair in spec.agreement),
@@ -167,14 +168,14 @@ class Builder:
 
     def _graders(self, specs: Mapping[str, AnyGraderSpec]) -> tuple[Grader, ...]:
         """Return the graders in their order; those that compare with a recording have the others grade it."""
-        specs = {name: one for name, one in specs.items() if ("graders", name) not in self.suite.wrong}
-        comparing = {name: one for name, one in specs.items() if isinstance(one, RecordingGraderSpec)}
-        built = {name: self._grader(name, one) for name, one in specs.items() if name not in comparing}
-        others = [one for one in built.values() if one is not None]
-        built |= {name: self._recorded(name, one, others) for name, one in comparing.items()}
-        return tuple(one for name in specs if (one := built[name]) is not None)
+        specs = {name: spec for name, spec in specs.items() if ("graders", name) not in self.suite.wrong}
+        comparing = {name: spec for name, spec in specs.items() if isinstance(spec, RecordingGraderSpec)}
+        built = {name: self._grader(name, spec) for name, spec in specs.items() if name not in comparing}
+        others = [grader for grader in built.values() if grader is not None]
+        built |= {name: self._recording_grader(name, spec, others) for name, spec in comparing.items()}
+        return tuple(grader for name in specs if (grader := built[name]) is not None)
 
-    def _recorded(self, name: str, spec: RecordingGraderSpec, others: Sequence[Grader]) -> Grader | None:
+    def _recording_grader(self, name: str, spec: RecordingGraderSpec, others: Sequence[Grader]) -> Grader | None:
         with self.place("graders", name, "path"):
             return lazy("vivavoce.suites.recording:recording_grader")(name, spec, others, self.suite)
         return None
@@ -200,7 +201,7 @@ class Builder:
 
     def _measuring(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         if isinstance(spec, RecordingGraderSpec):
-            return self._recorded(name, spec, ())
+            return self._recording_grader(name, spec, ())
         if isinstance(spec, MetricGraderSpec):
             return self._metric(name, spec)
         if isinstance(spec, RuleGraderSpec):
@@ -225,19 +226,19 @@ class Builder:
 
     def _asking(self, name: str, spec: FunctionGraderSpec | MetricGraderSpec, grader: Grader) -> Grader:
         """Return a grader of assertions with the judge that they ask, if they ask one."""
-        if not asks_judge(self.asked):
-            return judged_by(grader, self.asked, None)
+        if not asks_judge(self.metric_assertions):
+            return judged_by(grader, self.metric_assertions, None)
         calling = spec if isinstance(spec, MetricGraderSpec) else MetricGraderSpec(kind="metric", metric=EXPECT)
-        named = calling.model or self.suite.judge or settings().judge
+        model = calling.model or self.suite.judge or settings().judge
         with self.place("graders", name, "model"):
-            if named is None:
+            if model is None:
                 raise UsageError(
                     "rows have assertions that need a judge, but none is configured: set VIVAVOCE_JUDGE, write "
                     f"{name}: {{kind: metric, metric: {EXPECT}, model: …}} under graders, or give --judge where "
                     "the command takes it"
                 )
             how = {"temperature": calling.temperature, **calling.settings}
-            return judged_by(grader, self.asked, Judge(self._opened(named, calling), how))
+            return judged_by(grader, self.metric_assertions, Judge(self._open_model(model, calling), how))
         return grader
 
     def _tester_parts(self) -> list[Any]:
@@ -251,7 +252,7 @@ class Builder:
             rubric = self._rubric(spec)
             with self.place(*at, "model"):
                 judge: RubricJudge = lazy("vivavoce.metrics.judged.rubric_judge:RubricJudge")(
-                    self._opened(spec.model, spec),
+                    self._open_model(spec.model, spec),
                     rubric=rubric,
                     system_prompt=spec.system_prompt,
                     settings={"temperature": spec.temperature, **spec.settings},
@@ -259,14 +260,14 @@ class Builder:
                 )
                 judge.is_decided_outside = spec.threshold is not None or self._is_gated(name)
                 measured = self._with_second(name, judge, spec, spec.threshold)
-                shown = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
+                parts = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
                 alone = spec.cascade is None
                 grader = Grader(
                     name,
                     extract,
                     MetricScore(measured).score,
                     "none",
-                    fingerprint([measured.fingerprint, shown, *threshold_parts(spec.threshold)]),
+                    fingerprint([measured.fingerprint, parts, *threshold_parts(spec.threshold)]),
                     scope=spec.scope if alone else "conversation",
                     label=spec.display_name,
                     judged=True,
@@ -287,7 +288,7 @@ class Builder:
 
         def opening(judge: str | Model) -> Model:
             with self.place(*at, "model"):
-                return self._opened(judge, spec)
+                return self._open_model(judge, spec)
             return offline_model(judge if isinstance(judge, str) else judge.name)
 
         with self.place(*at, "metric"):
@@ -296,25 +297,25 @@ class Builder:
                     raise UsageError(
                         f"'{spec.metric}' asks no model; remove {'cascade' if spec.cascade else 'confirm'}"
                     )
-                made = grading.grader(name, self.suite.base, tester=self._tester_parts)
-                return self._asking(name, spec, made) if grades_assertions(spec) else made
+                function_grader = grading.grader(name, self.suite.base, tester=self._tester_parts)
+                return self._asking(name, spec, function_grader) if grades_assertions(spec) else function_grader
             metric = metric_of(name, spec, self.suite.base, opening, settings().judge)
             self.metrics.append(metric)
             if isinstance(metric, RuleMetric):
                 self._check_calls(metric.rule, *at, "config")
-            if any(one.model is None for one in asking(metric)):
+            if any(judged_metric.model is None for judged_metric in asking(metric)):
                 raise UsageError(
                     f"'{spec.metric}' needs a judge, but none is configured: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
             if self._is_gated(name):
-                for one in asking(metric):
-                    if isinstance(one, RatingMetric):
-                        one.is_decided_outside = True
+                for judged_metric in asking(metric):
+                    if isinstance(judged_metric, RatingMetric):
+                        judged_metric.is_decided_outside = True
             metric = self._with_second(name, metric, spec)
             by_threshold = spec.threshold is not None and spec.cascade is None
-            written = written_in(spec, self.suite.base)
-            grader = metric_grader(name, metric, spec.display_name, written, by_threshold=by_threshold)
+            source = written_in(spec, self.suite.base)
+            grader = metric_grader(name, metric, spec.display_name, source, by_threshold=by_threshold)
             if not grader.decides:
                 self.measuring.add(name)
             return in_spite_of_errors(grader) if spec.scores_errors else grader
@@ -334,10 +335,10 @@ class Builder:
             return ExtractedMetric(self._with_second(name, inner, spec, passing), whole)
         if spec.cascade is not None:
             with self.place("graders", name, "cascade"):
-                return self._cascaded(name, metric, spec, spec.cascade)
-        return metric if spec.confirm is None else self._confirmed(name, metric, spec, spec.confirm, passing)
+                return self._with_cascade(name, metric, spec, spec.cascade)
+        return metric if spec.confirm is None else self._with_confirmation(name, metric, spec, spec.confirm, passing)
 
-    def _cascaded(
+    def _with_cascade(
         self,
         name: str,
         metric: BaseMultiTurnMetric,
@@ -348,14 +349,14 @@ class Builder:
 
         def opening(judge: str | Model) -> Model:
             with self.place("graders", name, "cascade", "model"):
-                return self._opened(judge, keyed)
+                return self._open_model(judge, keyed)
             return offline_model(f"{judge if isinstance(judge, str) else judge.name} of a cascade")
 
-        whole = cascaded(metric, spec, cascade, self.suite.base, opening)
+        whole = add_cascade(metric, spec, cascade, self.suite.base, opening)
         self.metrics.append(whole)
         return whole
 
-    def _confirmed(
+    def _with_confirmation(
         self,
         name: str,
         metric: BaseMultiTurnMetric,
@@ -367,7 +368,7 @@ class Builder:
             raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
         model: Model = offline_model(str(confirm.model))
         with self.place("graders", name, "confirm", "model"):
-            model = self._opened(confirm.model, spec.model_copy(update={"api_key_env": confirm.api_key_env}))
+            model = self._open_model(confirm.model, spec.model_copy(update={"api_key_env": confirm.api_key_env}))
         by_threshold = isinstance(spec, MetricGraderSpec) and spec.threshold is not None
         votes, rule = confirm.votes, confirm.rule
         return Confirmed(metric, model, votes=votes, rule=rule, passing=passing, by_threshold=by_threshold)
@@ -395,7 +396,7 @@ class Builder:
             message = f"the target has no tool '{tool}'{did_you_mean(tool, known)}"
             self.problems.append(self.suite.document.problem((*at, *place), message))
 
-    def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
+    def _open_model(self, model: str | Model, spec: JudgeSpec) -> Model:
         key = f"{model if isinstance(model, str) else id(model)} {spec.model_dump(include=_OPENED)}"
         if key not in self.models:
             self.models[key] = self.open_model(model, spec)
@@ -436,8 +437,8 @@ class Builder:
             with self.place("reward", "function"):
                 if self.measuring:
                     raise UsageError(f"a reward function reads all scores: {needs_threshold(min(self.measuring))}")
-                found = load_object if is_file_reference(spec.function) else _registered
-                function = found(spec.function, self.suite.base)
+                load = load_object if is_file_reference(spec.function) else _get_composer
+                function = load(spec.function, self.suite.base)
                 check_parameters(check_callable(function, spec.function, "a reward function"), ("ctx",))
                 return CustomReward(function, spec.threshold)
         return None
@@ -554,7 +555,7 @@ def _threshold(spec: ConditionSpec) -> Threshold:
     return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on, spec.k)
 
 
-def _registered(name: str, _base: Path) -> Callable[..., Any]:
+def _get_composer(name: str, _base: Path) -> Callable[..., Any]:
     return reward_composers.get(name)
 
 

@@ -69,7 +69,7 @@ class Forecast:
 
 
 def forecast(
-    suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int] | None, counted: SampleCount
+    suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int] | None, sample_count: SampleCount
 ) -> Forecast:
     """Return how many calls a run would make.
 
@@ -80,7 +80,7 @@ def forecast(
     tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
     known = tester is None and verdicts_on is None and plan.takes_all
     if known:
-        samples, turns = counted.samples, counted.turns
+        samples, turns = sample_count.samples, sample_count.turns
     for sample in () if known else plan.samples():
         samples += 1
         scripted = sample.turn_count - sample.history_turns
@@ -89,7 +89,7 @@ def forecast(
         verdicts += 0 if verdicts_on is None else verdicts_on(sample, most)
         verdicts += 0 if tester is None else -(-most // tester.evaluate_every)
     specs = suite.spec.all_targets.values()
-    at_once = {name: at_most(spec, plan.concurrency) for spec in specs for name, _ in spec.named}
+    at_once = {name: at_most(spec, plan.concurrency) for spec in specs for name, _ in spec.names_and_models}
     times = max(len(at_once), 1) * plan.trials
     graders = suite.spec.graders.values()
     compares = suite.spec.recording is not None or any(isinstance(grader, RecordingGraderSpec) for grader in graders)
@@ -133,12 +133,12 @@ def schema_notes(suite: Suite, in_rows: Iterable[str], ignored_in_rows: Iterable
     notes = [f"JSON schemas: unknown keywords are ignored: {unknown}"] if unknown else []
     if not names:
         return notes
-    one = len(names) == 1
+    is_single = len(names) == 1
     formats, verb = (
-        ("the format", "is not checked and accepts") if one else ("the formats", "are not checked and accept")
+        ("the format", "is not checked and accepts") if is_single else ("the formats", "are not checked and accept")
     )
-    listed = ", ".join(f"'{name}'" for name in sorted(names))
-    return [*notes, f"JSON schemas: {formats} {listed} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
+    names_text = ", ".join(f"'{name}'" for name in sorted(names))
+    return [*notes, f"JSON schemas: {formats} {names_text} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
 
 
 def _schema_of(spec: object) -> dict[str, Any] | None:
@@ -153,8 +153,8 @@ def _schema_of(spec: object) -> dict[str, Any] | None:
 
 def output_of(suite: Suite) -> Path | None:
     """Return the output folder that a suite names, None if it names none."""
-    named = suite.spec.output
-    return suite.base / named if named else None
+    output = suite.spec.output
+    return suite.base / output if output else None
 
 
 def check_output(suite: Suite, instead: Path | None = None) -> None:
@@ -170,7 +170,7 @@ def check_output(suite: Suite, instead: Path | None = None) -> None:
         if folder is not None:
             check_folder(folder)
     except UsageError as error:
-        raise UsageError(*suite.document.placed(("output",), error)) from error
+        raise UsageError(*suite.document.problems_at(("output",), error)) from error
 
 
 def check_folder(folder: Path) -> None:
@@ -180,13 +180,13 @@ def check_folder(folder: Path) -> None:
         UsageError: it cannot be written, or a file has its name.
     """
     place = folder.resolve()
-    existing = next(one for one in (place, *place.parents) if one.exists())
+    existing = next(path for path in (place, *place.parents) if path.exists())
     if not existing.is_dir():
         raise UsageError(f"{folder} cannot be written: {existing} is a file, not a folder")
     beside = place.parent if place.exists() else existing  # where the files are made before they are moved in
-    for one in {existing, beside}:
+    for directory in {existing, beside}:
         try:
-            with tempfile.TemporaryDirectory(prefix=".", dir=one):
+            with tempfile.TemporaryDirectory(prefix=".", dir=directory):
                 pass
         except OSError as error:  # permissions alone do not say it: a file system may be read-only, or no real one
             raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
@@ -199,13 +199,14 @@ T = TypeVar("T")
 class Prepared:
     """What a run needs of a suite: the suite with all its graders, the scoring, and the count of its samples.
 
-    `asked` is what assertions of the rows ask of metrics, and `plan` has what was drawn where not all are to run.
+    `metric_assertions` is what assertions of the rows ask of metrics, and `plan` has what was drawn where not all are
+    to run.
     """
 
     suite: Suite
     scoring: Scoring
     dataset: SampleCount
-    asked: Mapping[str, Asked]
+    metric_assertions: Mapping[str, Asked]
     plan: Plan
 
 
@@ -247,38 +248,46 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     sampler = _collect(problems, lambda: _sampler(suite, plan))
     samples: list[Sample] = []
     seen = sampler.add if sampler is not None else samples.append if plan.is_small else None
-    found = usable = None
+    sample_count = usable = None
     if ("dataset",) not in suite.wrong:
         try:
-            found = usable = check_dataset(suite, plan.tags, assertions, seen)
+            sample_count = usable = check_dataset(suite, plan.tags, assertions, seen)
         except UsageError as error:
             problems += error.problems
             usable = error.usable if isinstance(error, UnusableRows) else None
     _collect(problems, lambda: _check_setup(suite))
     if ("target",) not in suite.wrong:
         _collect(problems, lambda: _with_recording("check_live", None, suite))
-    asked, trials = assertions.asked, None if plan.replays else plan.trials
-    complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
-    complete = _collect(problems, lambda: _with_recording("with_recording", complete, complete)) or complete
-    if found is not None:
-        counted = found
-        _collect(problems, lambda: check_rules_of_rows(complete, counted, asked))
-    covers = (
-        None if found is None else _collect(problems, lambda: _with_recording("coverage", list[str](), suite, plan))
+    metric_assertions, trials = assertions.metric_assertions, None if plan.replays else plan.trials
+    complete = (
+        suite
+        if sample_count is None
+        else _collect(problems, lambda: with_expect(suite, sample_count, metric_assertions)) or suite
     )
-    known = {"asked": asked, "trials": trials, "until": plan.until, "usable": usable}
-    build = partial(Builder, complete, judges.open, found, tester, **known)
+    complete = _collect(problems, lambda: _with_recording("with_recording", complete, complete)) or complete
+    if sample_count is not None:
+        checked_count = sample_count
+        _collect(problems, lambda: check_rules_of_rows(complete, checked_count, metric_assertions))
+    covers = (
+        None
+        if sample_count is None
+        else _collect(problems, lambda: _with_recording("coverage", list[str](), suite, plan))
+    )
+    known = {"metric_assertions": metric_assertions, "trials": trials, "until": plan.until, "usable": usable}
+    build = partial(Builder, complete, judges.open, sample_count, tester, **known)
     scoring = _collect(problems, lambda: build().scoring())
     formats = _collect(problems, lambda: schema_notes(complete, assertions.formats, assertions.ignored_keywords))
-    if problems or scoring is None or found is None:
+    if problems or scoring is None or sample_count is None:
         raise UsageError(*dict.fromkeys(problems))
     check_argument_paths(complete, scoring.graders)
-    notes = (*complete.notes, *found.notes, *(covers or ()), *(formats or ()))
+    notes = (*complete.notes, *sample_count.notes, *(covers or ()), *(formats or ()))
     if sampler is not None:
         sampler.check_gate(scoring.gate)
         plan = replace(plan, draw=sampler.draw(plan.dataset))
         notes = notes if plan.draw is not None else (*notes, sampler.note)
-    return Prepared(replace(complete, notes=notes), scoring, found, asked, replace(plan, ready_samples=samples))
+    return Prepared(
+        replace(complete, notes=notes), scoring, sample_count, metric_assertions, replace(plan, ready_samples=samples)
+    )
 
 
 def _with_recording(function: str, otherwise: T, suite: Suite, *arguments: Any) -> T:
@@ -311,7 +320,7 @@ def _sampler(suite: Suite, plan: Plan) -> Sampler | None:
     """Return what draws the conversations, None where all of them run.
 
     Raises:
-        UsageError: conversations cannot be told apart by what is named, or no plugin draws.
+        UsageError: what is named does not distinguish conversations, or no plugin draws.
     """
     if plan.sample is None:
         return None
@@ -328,11 +337,11 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     Raises:
         UsageError: with every problem found.
     """
-    return checked(suite, options, keys_needed=keys_needed).forecast
+    return run_checks(suite, options, keys_needed=keys_needed).forecast
 
 
 @tuned_gc()
-def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Checked:
+def run_checks(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Checked:
     """Return what `check_suite` finds out.
 
     Raises:
@@ -379,7 +388,10 @@ def missing_keys(prepared: Prepared) -> list[Problem]:
     problems: list[Problem] = []
     _collect(problems, lambda: build_targets(suite, suite.spec.max_concurrent))
     _collect(problems, lambda: tester_of(suite, judges))
-    _collect(problems, lambda: Builder(suite, judges.open, prepared.dataset, asked=prepared.asked).scoring())
+    _collect(
+        problems,
+        lambda: Builder(suite, judges.open, prepared.dataset, metric_assertions=prepared.metric_assertions).scoring(),
+    )
     return problems
 
 
@@ -399,4 +411,4 @@ def _check_setup(suite: Suite) -> None:
         check = lazy("vivavoce.suites.hooks:check_setup")
         check(load_object(reference, suite.base), reference, has_client=has_client(suite))
     except UsageError as error:
-        raise UsageError(*suite.document.placed(("setup_script",), error)) from error
+        raise UsageError(*suite.document.problems_at(("setup_script",), error)) from error

@@ -18,7 +18,7 @@ from vivavoce.settings import VARIABLE, settings
 from vivavoce.suites.grading_spec import MetricGraderSpec
 from vivavoce.suites.judges import offline_model
 from vivavoce.suites.load import JUDGE, TEST, Suite, described_suite
-from vivavoce.suites.metric_names import Named, metric_graders, metric_of
+from vivavoce.suites.metric_names import MetricRef, metric_graders, metric_of
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.target_spec import BUILT_IN_TARGETS, AnyTargetSpec, PluginTargetSpec, TargetSpec
 from vivavoce.wire.http import checked_url
@@ -46,21 +46,21 @@ def read_targets(names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the targets of a suite for such names; what would be called the same is called as it is named here.
 
     Raises:
-        UsageError: a name is none, or is given twice.
+        UsageError: a name is not that of a target, or is given twice.
     """
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"--target: '{twice}' is given twice")
-    found = [read_target(name) for name in names]
-    called = [target_names(target) for target in found]
+    targets = [read_target(name) for name in names]
+    called = [target_names(target) for target in targets]
     return [
         {**target, "name": name} if called.count(own) > 1 else target
-        for name, own, target in zip(names, called, found, strict=True)
+        for name, own, target in zip(names, called, targets, strict=True)
     ]
 
 
 def target_names(target: Mapping[str, Any]) -> list[str]:
     """Return the names, in the results of a run, of a target that is described as in a suite."""
-    return [name for name, _ in described_target(target).named]
+    return [name for name, _ in described_target(target).names_and_models]
 
 
 def described_target(target: Mapping[str, Any]) -> TargetSpec:
@@ -73,7 +73,7 @@ def described_target(target: Mapping[str, Any]) -> TargetSpec:
     try:
         return _TARGET.validate_python(target)
     except ValidationError as error:
-        wrong = {found["loc"][1] for found in error.errors() if len(found["loc"]) > 1}
+        wrong = {detail["loc"][1] for detail in error.errors() if len(detail["loc"]) > 1}
         variables = {key for key in wrong if VARIABLE.search(str(target.get(str(key))))}
         if not variables:
             raise
@@ -129,7 +129,7 @@ def testing_suite(
 
 def judging_suite(
     path: Path,
-    metrics: Sequence[Named],
+    metrics: Sequence[MetricRef],
     model: str | None = None,
     *,
     name: str | None = None,
@@ -151,7 +151,7 @@ def judging_suite(
 
 
 def metrics_suite(
-    described: Mapping[str, Any], metrics: Sequence[Named], model: str | None = None, scope: Scope | None = None
+    described: Mapping[str, Any], metrics: Sequence[MetricRef], model: str | None = None, scope: Scope | None = None
 ) -> Suite:
     """Return the suite that measures recorded conversations; `described` is the rest of it as data.
 
@@ -174,25 +174,25 @@ def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | 
     Raises:
         UsageError: with every metric that cannot be used.
     """
-    found: dict[str, str | None] = {}
+    judges: dict[str, str | None] = {}
     problems: list[Problem] = []
     for name, grader in suite.graders.items():
         assert isinstance(grader, MetricGraderSpec)
         try:
-            found[name] = _judge(name, grader, model, base)
+            judges[name] = _judge(name, grader, model, base)
         except UsageError as error:
             problems += error.problems
     if problems:
         raise UsageError(*problems)
-    return found
+    return judges
 
 
 def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> str | None:
     """Return the judge of a metric; a metric with its own judge keeps it, unless the judge is in a file."""
-    metric = metric_of(name, spec, base, _unopened)
+    metric = metric_of(name, spec, base, _as_offline)
     if spec.model is not None:
         return spec.model
-    own = [one.model is not None for one in asking(metric)]
+    own = [judged_metric.model is not None for judged_metric in asking(metric)]
     if all(own):
         return model if own and spec.metric.endswith((".yaml", ".yml")) else None
     judge = model or settings().judge
@@ -201,5 +201,5 @@ def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> 
     return judge
 
 
-def _unopened(judge: str | Model) -> Model:
+def _as_offline(judge: str | Model) -> Model:
     return offline_model(judge) if isinstance(judge, str) else judge

@@ -44,9 +44,9 @@ def check_pinned(suite: Suite) -> None:
 
 
 def _how_it_differs(place: Path, version: str, content: Content) -> str:
-    if all(one.version != version for one in kept_versions(place)):
+    if all(record.version != version for record in kept_versions(place)):
         return f"{unknown_version(place, version)}; so what changed cannot be said"
-    words = difference(read_version(place, version), content).in_words()
+    words = difference(read_version(place, version), content).describe()
     return f"{words}. See it with: viva dataset diff {quote(str(place))} {version}"
 
 
@@ -114,7 +114,7 @@ def check_dataset(
         raise UsageError(_here(suite, f"there is no file {suite.spec.dataset.place}"))
     try:
         fields = suite.spec.dataset.fields
-        found = check_samples(
+        counts = check_samples(
             source,
             fields=fields,
             base=suite.base,
@@ -128,14 +128,14 @@ def check_dataset(
     except UsageError as error:
         raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
     what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")
-    if unknown := [tag for tag in tags or () if tag not in found.tags]:
+    if unknown := [tag for tag in tags or () if tag not in counts.tags]:
         rule = f"{what} has no samples with the tags {', '.join(unknown)}; {_tags_of(suite)}"
         raise UsageError(_here(suite, rule))
-    if not found.samples:
+    if not counts.samples:
         raise UsageError(_here(suite, f"{what} has no samples"))
-    _check_driver(suite, found)
+    _check_driver(suite, counts)
     check_pinned(suite)
-    return found
+    return counts
 
 
 def unusable(suite: Suite) -> list[Problem]:
@@ -144,7 +144,7 @@ def unusable(suite: Suite) -> list[Problem]:
 
     def check(sample: Sample) -> None:
         check_row(sample)
-        one = SampleCount(
+        sample_count = SampleCount(
             samples=1,
             turns=0,
             per_turn=0,
@@ -152,7 +152,7 @@ def unusable(suite: Suite) -> list[Problem]:
             silent=sample.messages is None and sample.input is None,
             goals=sample.goal is not None,
         )
-        _check_driver(suite, one)
+        _check_driver(suite, sample_count)
 
     fields, format_of_rows = spec.dataset.fields, spec.dataset.format
     return unusable_rows(
@@ -198,8 +198,8 @@ def _check_truths(sample: Sample, graders: Sequence[tuple[str, str, Mapping[str,
         for truth in truths
         if (problem := truth_problem(function, truth, options))
     )
-    if found := list(dict.fromkeys(problems)):
-        raise UsageError(*found)
+    if unique_problems := list(dict.fromkeys(problems)):
+        raise UsageError(*unique_problems)
 
 
 def _tags_of(suite: Suite) -> str:
@@ -224,23 +224,23 @@ def _in_suite(suite: Suite, problem: Problem) -> Problem:
     return suite.document.problem(row, problem.message)
 
 
-def _check_driver(suite: Suite, found: SampleCount) -> None:
+def _check_driver(suite: Suite, counts: SampleCount) -> None:
     driver = suite.spec.driver
-    if driver == "replay" and found.recorded < found.samples:
-        raise UsageError(_here(suite, f"{found.samples - found.recorded} rows have no 'messages' to replay"))
-    if driver != "replay" and found.recorded:
+    if driver == "replay" and counts.recorded < counts.samples:
+        raise UsageError(_here(suite, f"{counts.samples - counts.recorded} rows have no 'messages' to replay"))
+    if driver != "replay" and counts.recorded:
         rule = "use driver: replay, or give 'input'" if driver == "scripted" else "use driver: replay"
-        raise UsageError(_here(suite, f"{found.recorded} rows are recorded conversations; {rule}"))
-    if driver == "scripted" and found.silent:
+        raise UsageError(_here(suite, f"{counts.recorded} rows are recorded conversations; {rule}"))
+    if driver == "scripted" and counts.silent:
         rule = "give 'input', or use driver: penelope to have a tester work towards the goal"
-        raise UsageError(_here(suite, f"{found.silent} rows have nothing to ask; {rule}"))
-    if driver == "penelope" and found.returning:
+        raise UsageError(_here(suite, f"{counts.silent} rows have nothing to ask; {rule}"))
+    if driver == "penelope" and counts.returning:
         rule = "a tester leads one session; use driver: scripted for them, or give them no 'sessions'"
-        several = f"{found.returning} row{'s have' if found.returning != 1 else ' has'} several sessions"
+        several = f"{counts.returning} row{'s have' if counts.returning != 1 else ' has'} several sessions"
         raise UsageError(_here(suite, f"{several}; {rule}"))
-    if driver == "penelope" and found.goals < found.samples:
+    if driver == "penelope" and counts.goals < counts.samples:
         raise UsageError(
-            _here(suite, f"{found.samples - found.goals} rows have no 'goal' for the tester to work towards")
+            _here(suite, f"{counts.samples - counts.goals} rows have no 'goal' for the tester to work towards")
         )
 
 

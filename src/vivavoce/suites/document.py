@@ -24,7 +24,7 @@ from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.settings import VARIABLE, fill, literal, unescape, unset_in
-from vivavoce.validation import Written
+from vivavoce.validation import StrictInput
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
 KeyPath = tuple[str | int, ...]
@@ -133,15 +133,15 @@ class Described:
         label = ".".join(str(part) for part in at)
         return Problem(f"{label}: {message}" if label else message)
 
-    def placed(self, at: KeyPath, error: UsageError) -> list[Problem]:
+    def problems_at(self, at: KeyPath, error: UsageError) -> list[Problem]:
         """Return the problems of an error as those of a value.
 
         A problem with a file of its own, such as a Python file that raises, keeps its place and names the value that
         uses it.
         """
-        return [self._placed(at, problem) for problem in error.problems]
+        return [self._place_problem(at, problem) for problem in error.problems]
 
-    def _placed(self, at: KeyPath, problem: Problem) -> Problem:
+    def _place_problem(self, at: KeyPath, problem: Problem) -> Problem:
         if problem.file is None:
             return self.problem(at, problem.message)
         place = str(self.problem(at, "")).rstrip(": ")
@@ -291,9 +291,9 @@ class _Plain:
             here = (*at, str(key))
             self._note(node, "key", key, here)
             if isinstance(key, bool | ScalarBoolean) or not isinstance(key, str | int):
-                raise self._refused(at, "a key must be text; put it in quotes, and also a text that begins with {{")
+                raise self._refusal(at, "a key must be text; put it in quotes, and also a text that begins with {{")
             if str(key) in result:
-                raise self._refused(here, "duplicate key")
+                raise self._refusal(here, "duplicate key")
             result[str(key)] = self.convert(value, here)
         return result
 
@@ -323,9 +323,9 @@ class _Plain:
                 return kind(node)
         if node is None:
             return None
-        raise self._refused(at, "is not text, a number, a list or a mapping; remove the tag (!)")
+        raise self._refusal(at, "is not text, a number, a list or a mapping; remove the tag (!)")
 
-    def _refused(self, at: KeyPath, message: str) -> UsageError:
+    def _refusal(self, at: KeyPath, message: str) -> UsageError:
         return UsageError(Document({}, self.path, self.places).problem(at, message))
 
 
@@ -339,7 +339,7 @@ _TEXTS_OF_TESTER = (("tester", "persona"), ("tester", "personas"), ("tester", "g
 _TEXTS = frozenset((("description",), ("dataset", "rows"), ("dataset", "policy"), *_TEXTS_OF_TESTER))
 
 
-def filled(document: Described) -> dict[str, Any]:
+def fill_variables(document: Described) -> dict[str, Any]:
     """Return the data of a suite with the values of its variables, where a file may have any.
 
     Raises:
@@ -370,14 +370,14 @@ def as_written(data: dict[str, Any], document: Described) -> dict[str, Any]:
     """
     if not isinstance(document, SuiteRecord | Document):
         return literals(data)
-    written: dict[KeyPath, str] = {}
+    variables: dict[KeyPath, str] = {}
 
     def note(at: KeyPath, text: str) -> str:
-        written[("dataset", "path") if at == ("dataset",) else at] = text
+        variables[("dataset", "path") if at == ("dataset",) else at] = text
         return text
 
     _replace_variables(document.data, note)
-    return _restore(data, written) if written else data
+    return _restore(data, variables) if variables else data
 
 
 def literals(data: dict[str, Any]) -> dict[str, Any]:
@@ -385,15 +385,15 @@ def literals(data: dict[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", _replace_variables(data, lambda _, text: literal(text)))
 
 
-def _restore(value: Any, written: Mapping[KeyPath, str], at: KeyPath = ()) -> Any:
+def _restore(value: Any, variables: Mapping[KeyPath, str], at: KeyPath = ()) -> Any:
     """Return a structure with what is written at its places."""
-    if at in written:
-        return written[at]
+    if at in variables:
+        return variables[at]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {key: _restore(inner, written, (*at, key)) for key, inner in items}
+        return {key: _restore(inner, variables, (*at, key)) for key, inner in items}
     if isinstance(value, list):
-        return [_restore(inner, written, (*at, index)) for index, inner in enumerate(cast("list[Any]", value))]
+        return [_restore(inner, variables, (*at, index)) for index, inner in enumerate(cast("list[Any]", value))]
     return value
 
 
@@ -465,7 +465,7 @@ Address = Annotated[str, AfterValidator(_without_user)]
 """A web address without a secret, because a suite is stored with its run."""
 
 
-class Spec(Written):
+class Spec(StrictInput):
     """A part of a suite: immutable, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -47,19 +47,19 @@ Conversations = str | Path | GivenRow | Iterable[Message] | GivenRows
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    """Recorded conversations, and metrics as the caller `named` them; `judge` is for the metrics without one.
+    """Recorded conversations, and metrics as the caller names them; `judge` is for the metrics without one.
 
-    `asked` is what the assertions of the rows ask of metrics.
+    `metric_assertions` is what the assertions of the rows ask of metrics.
     """
 
     name: str
     data: str | Path | GivenRows
-    named: Sequence[Named]
+    metric_refs: Sequence[Named]
     metrics: Sequence[BaseMultiTurnMetric]
     judge: ModelLike | None
     concurrency: int
     offline: bool
-    asked: Mapping[str, Asked]
+    metric_assertions: Mapping[str, Asked]
 
     def build(self, budget: Budget, answers: ReplyStore | None) -> Experiment:
         """Return the experiment.
@@ -105,16 +105,20 @@ class _Evaluation:
             return with_judges(metric, judges.choose)
         if not self._asks(metric):
             return metric
-        made = with_judges(metric, judges.choose)
-        if made.model is None:
+        judged_metric = with_judges(metric, judges.choose)
+        if judged_metric.model is None:
             raise UsageError("rows have assertions that need a judge: give a model, or set VIVAVOCE_JUDGE")
-        return made
+        return judged_metric
 
     def _asks(self, metric: BaseMultiTurnMetric) -> bool:
-        return metric.may_ask and asks_judge(self.asked)
+        return metric.may_ask and asks_judge(self.metric_assertions)
 
     def _grader(self, metric: BaseMultiTurnMetric) -> Grader:
-        return metric.asking(self.asked) if isinstance(metric, ExpectMetric) else metric_grader(metric.name, metric)
+        return (
+            metric.asking(self.metric_assertions)
+            if isinstance(metric, ExpectMetric)
+            else metric_grader(metric.name, metric)
+        )
 
     def _spec(self) -> dict[str, Any]:
         """Return the evaluation as data, with the keys of a suite."""
@@ -125,7 +129,7 @@ class _Evaluation:
             "driver": "replay",
             "graders": {
                 metric.name: _grader_spec(name, metric, self.judge, asks=metric.judged or self._asks(metric))
-                for name, metric in zip(self.named, self.metrics, strict=True)
+                for name, metric in zip(self.metric_refs, self.metrics, strict=True)
             },
             "agreement": [],
             "trials": 1,
@@ -169,9 +173,16 @@ async def aevaluate(
     judge = settings().judge if model is None else model
     rows = data if isinstance(data, str | Path) else as_rows(data)
     expectations = expectations_of(rows, judged=judge is not None)
-    named = with_assertions(as_several(metrics), expectations)
+    metric_refs = with_assertions(as_several(metrics), expectations)
     evaluation = _Evaluation(
-        name, rows, named, _select_metrics(named), judge, max_concurrent, options.replay, expectations.asked
+        name,
+        rows,
+        metric_refs,
+        _select_metrics(metric_refs),
+        judge,
+        max_concurrent,
+        options.replay,
+        expectations.metric_assertions,
     )
     with Store.open(store or settings().store) as opened:
         resumed = _load_resumable(opened.run(resume)) if resume else None
@@ -181,10 +192,10 @@ async def aevaluate(
         except Exception as error:
             if run.begun is None:
                 raise
-            kept = f"finished conversations are stored; continue with resume='{run.begun.id}'"
+            hint = f"finished conversations are stored; continue with resume='{run.begun.id}'"
             if isinstance(error, UsageError):
-                raise UsageError(*error.problems, kept) from error
-            error.add_note(kept)
+                raise UsageError(*error.problems, hint) from error
+            error.add_note(hint)
             raise
 
 
@@ -263,7 +274,7 @@ def _select_metrics(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
 
 
 def _file_rows(path: str | Path) -> Iterator[GivenRow]:
-    """Return the rows of a file, of which the first is read here and now, so that a wrong path begins no run."""
+    """Return the rows of a file; the first is read here and now, so that a wrong path begins no run."""
     rows = read_samples(path)
     return chain(list(islice(rows, 1)), rows)
 
@@ -285,10 +296,16 @@ _RECORDED = ("threshold", "scope", "config", "extractor", "extractor_config", "t
 """The options of a named metric that the record keeps."""
 
 
-def _grader_spec(named: Named, metric: BaseMultiTurnMetric, judge: ModelLike | None, *, asks: bool) -> dict[str, Any]:
+def _grader_spec(
+    metric_ref: Named, metric: BaseMultiTurnMetric, judge: ModelLike | None, *, asks: bool
+) -> dict[str, Any]:
     """Return a metric as data; a metric object cannot be created again from it, and its name says so."""
-    how: Mapping[str, Any] = named if isinstance(named, Mapping) else {}
-    name = named if isinstance(named, str) else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
+    how: Mapping[str, Any] = metric_ref if isinstance(metric_ref, Mapping) else {}
+    name = (
+        metric_ref
+        if isinstance(metric_ref, str)
+        else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
+    )
     own = (metric.model if metric.model is not None else judge) if asks else None
     model = own if isinstance(own, str) or own is None else as_model(own).name
     options: dict[str, Any] = {option: value for option, value in how.items() if option in _RECORDED}

@@ -47,7 +47,7 @@ class Assertions:
     schemas in rows that are not checked, `ignored_keywords` those that nothing knows.
     """
 
-    asked: dict[str, Asked] = field(default_factory=dict[str, Asked])
+    metric_assertions: dict[str, Asked] = field(default_factory=dict[str, Asked])
     tools: Sequence[str] = ()
     formats: set[str] = field(default_factory=set[str])
     ignored_keywords: set[str] = field(default_factory=set[str])
@@ -62,7 +62,7 @@ class Assertions:
             every = written_in(sample)
             asking = [one for one in every if one.asked]
             if asking:
-                self.asked.update(procedures(part for one in asking for part in one.asked))
+                self.metric_assertions.update(procedures(part for expected in asking for part in expected.asked))
             for schema in (schema for expected in every for schema in expected.schemas):
                 self.formats.update(unchecked_formats(schema))
                 self.ignored_keywords.update(ignored_keywords(schema))
@@ -75,10 +75,10 @@ class Assertions:
                 raise UsageError(*mistakes)
 
     def _unknown_tools(self, every: Sequence[Expected]) -> Iterator[str]:
-        for one in every if self.tools else ():
-            place = EXPECT if one.turn is None else f"{EXPECT}.{one.turn}"
-            ruled = [name for part in one.asked for name in self._unknown_of_rule(part)]
-            for name in (*(name for name in one.tools if name not in self.tools), *ruled):
+        for expected in every if self.tools else ():
+            place = EXPECT if expected.turn is None else f"{EXPECT}.{expected.turn}"
+            ruled = [name for part in expected.asked for name in self._unknown_of_rule(part)]
+            for name in (*(name for name in expected.tools if name not in self.tools), *ruled):
                 yield f"{place}: the target has no tool '{name}'{did_you_mean(name, self.tools)}"
 
     def _wrong_calls(self, sample: Sample, asking: Sequence[Expected]) -> Iterator[str]:
@@ -103,38 +103,38 @@ def _missing_inputs(sample: Sample, asking: Sequence[Expected]) -> Iterator[str]
         if expected.turn is not None:
             place, known = f"{EXPECT}.{expected.turn}", sample.turns[sample.history_turns + expected.turn]
         # a suite may have the policy of its rows
-        given = metric_input(known, (), policy=known.policy or "…")
+        inputs = metric_input(known, (), policy=known.policy or "…")
         for part in expected.asked:
-            problem = part.metric(None).unmet(given)
+            problem = part.metric(None).unmet(inputs)
             if problem is None and isinstance(part, Passes):
                 problem = truth_problem(part.metric_name, known.ground_truth, part.config)
             if problem:
                 yield f"{place}: {part.wording} cannot be checked: {problem}"
 
 
-def asks_judge(asked: Mapping[str, Asked]) -> bool:
+def asks_judge(metric_assertions: Mapping[str, Asked]) -> bool:
     """Return whether assertions ask a judge."""
-    return any(one.asks for one in asked.values())
+    return any(assertion.asks for assertion in metric_assertions.values())
 
 
 def questions(sample: Sample) -> int:
     """Return how many of the assertions of a row, which have been checked, ask a judge."""
-    return sum(part.asks for one in written_in(sample) for part in one.asked)
+    return sum(part.asks for expected in written_in(sample) for part in expected.asked)
 
 
-def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) -> Suite:
+def with_expect(suite: Suite, sample_count: SampleCount, metric_assertions: Mapping[str, Asked]) -> Suite:
     """Return a suite that grades the assertions of its rows: where there are any and it has no grader of that name.
 
-    `asked` is what they ask of metrics.
+    `metric_assertions` is what they ask of metrics.
 
     Raises:
         UsageError: nothing would be graded.
     """
     graders = suite.spec.graders
-    if not graders and not found.expecting:
+    if not graders and not sample_count.expecting:
         rule = "the key 'graders' is missing, and no row has an 'expect'"
         raise UsageError(suite.document.problem((), rule))
-    if not found.expecting or any(map(grades_assertions, graders.values())):
+    if not sample_count.expecting or any(map(grades_assertions, graders.values())):
         return suite
     if EXPECT in graders:
         rule = (
@@ -142,7 +142,7 @@ def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) ->
         )
         raise UsageError(suite.document.problem(("graders", EXPECT), rule))
     own: AnyGraderSpec = FunctionGraderSpec(kind="function", function=EXPECT)
-    if asks_judge(asked):
+    if asks_judge(metric_assertions):
         own = MetricGraderSpec(kind="metric", metric=EXPECT, model=suite.judge)
     return replace(suite, spec=suite.spec.model_copy(update={"graders": {**graders, EXPECT: own}}))
 
@@ -151,16 +151,18 @@ READ_RULES = ("contract", "goal_achievement")
 """The built-in metrics that read `must` and `must_not` of rows."""
 
 
-def check_rules_of_rows(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) -> None:
+def check_rules_of_rows(suite: Suite, sample_count: SampleCount, metric_assertions: Mapping[str, Asked]) -> None:
     """Refuse rows with rules that nothing would check.
 
     Raises:
         UsageError: rows have `must` or `must_not`, no tester leads their conversations, and no grader reads them.
     """
     checked = any(map(_may_read_rules, suite.spec.graders.values()))
-    checked = checked or any(getattr(one, "metric_name", None) in READ_RULES for one in asked.values())
-    if found.ruled and suite.spec.driver != "penelope" and not checked:
-        rows = f"{found.ruled} row{'s have' if found.ruled > 1 else ' has'}"
+    checked = checked or any(
+        getattr(assertion, "metric_name", None) in READ_RULES for assertion in metric_assertions.values()
+    )
+    if sample_count.ruled and suite.spec.driver != "penelope" and not checked:
+        rows = f"{sample_count.ruled} row{'s have' if sample_count.ruled > 1 else ' has'}"
         rule = f"{rows} 'must' or 'must_not', and no grader reads them; add one with metric: contract"
         raise UsageError(suite.document.problem(("graders",), rule))
 
@@ -192,16 +194,16 @@ def states_requirement(grader: AnyGraderSpec) -> bool:
 
 def grades_assertions(grader: AnyGraderSpec) -> bool:
     """Return whether a grader is that of the rows' own assertions."""
-    named = grader.function if isinstance(grader, FunctionGraderSpec) else None
-    return EXPECT in (named, grader.metric if isinstance(grader, MetricGraderSpec) else None)
+    function = grader.function if isinstance(grader, FunctionGraderSpec) else None
+    return EXPECT in (function, grader.metric if isinstance(grader, MetricGraderSpec) else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
     """Whether rows have assertions, and what these ask of metrics."""
 
-    found: bool = False
-    asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
+    has_any: bool = False
+    metric_assertions: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
 
 
 def expectations_of(data: object, *, judged: bool) -> Expectations:
@@ -212,20 +214,22 @@ def expectations_of(data: object, *, judged: bool) -> Expectations:
     """
     assertions = Assertions()
     if isinstance(data, str | Path):
-        return Expectations(check_samples(data, check=assertions.check, log=True).expecting > 0, assertions.asked)
+        return Expectations(
+            check_samples(data, check=assertions.check, log=True).expecting > 0, assertions.metric_assertions
+        )
     if not isinstance(data, Sequence):
-        return Expectations(asked=procedures([Judged(judged="…")]) if judged else {})
+        return Expectations(metric_assertions=procedures([Judged(judged="…")]) if judged else {})
     rows = cast("Sequence[Any]", data)
     if not any(map(_expects, rows)):
         return Expectations()
     for _ in lazy("vivavoce.samples.conversations:given_samples")(rows, assertions.check):
         pass
-    return Expectations(True, assertions.asked)
+    return Expectations(True, assertions.metric_assertions)
 
 
 def with_assertions(metrics: Sequence[Named], expectations: Expectations) -> Sequence[Named]:
     """Return metrics with that of assertions, where rows have some and nobody names it."""
-    return [*metrics, EXPECT] if expectations.found and not any(map(_names_expect, metrics)) else metrics
+    return [*metrics, EXPECT] if expectations.has_any and not any(map(_names_expect, metrics)) else metrics
 
 
 def _names_expect(metric: Named) -> bool:
@@ -245,5 +249,5 @@ def without_expect(sample: Sample) -> None:
 
 
 def _expects(row: object) -> bool:
-    found: object = cast("Any", row).get(EXPECT) if isinstance(row, Mapping) else getattr(row, EXPECT, None)
-    return found is not None
+    expect: object = cast("Any", row).get(EXPECT) if isinstance(row, Mapping) else getattr(row, EXPECT, None)
+    return expect is not None

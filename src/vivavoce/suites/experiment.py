@@ -95,7 +95,7 @@ def build_experiment(
     systems = tuple(targets or build_targets(suite, plan.concurrency))
     if spec.driver != "replay":
         check_rows(suite, systems, prepared.dataset)
-    own = {target.name: one for target, one in zip(systems, target_limits(suite, plan.concurrency), strict=False)}
+    own = {target.name: limit for target, limit in zip(systems, target_limits(suite, plan.concurrency), strict=False)}
     return Experiment(
         name=spec.name,
         samples=samples,
@@ -104,7 +104,7 @@ def build_experiment(
         description=Description(
             dump_spec(prepared.suite), suite.base, suite.source, None if targets else code_of(suite)
         ),
-        driver=tester or scripted(suite),
+        driver=tester or scripted_driver(suite),
         targets=systems,
         own_limits=own,
         trials=plan.trials,
@@ -127,7 +127,7 @@ def _batches(options: RunOptions, budget: Budget, answers: Replies | None) -> Ba
     return judges_in_batches(budget, answers)
 
 
-def scripted(suite: Suite) -> Scripted | None:
+def scripted_driver(suite: Suite) -> Scripted | None:
     """Return the driver of the conversations, None for recorded ones."""
     if suite.spec.driver == "replay":
         return None
@@ -149,7 +149,7 @@ def set_up_of(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable
         return None
     function = load_object(reference, suite.base)
     parameters = check_setup(function, reference, has_client=has_client(suite))
-    models = {name: model or name for spec in suite.spec.all_targets.values() for name, model in spec.named}
+    models = {name: model or name for spec in suite.spec.all_targets.values() for name, model in spec.names_and_models}
     asks = "client" in parameters
     clients = [
         (getattr(target, "client", None) if asks else None, models.get(target.name, target.name)) for target in targets
@@ -195,16 +195,19 @@ def _describe_targets(target: GivenTarget | Sequence[GivenTarget] | None) -> tup
         UsageError: functions have the same name, or stand next to other targets.
     """
     targets = _list_targets(target)
-    objects = [as_target(given) for given in targets if not _is_described(given)]
-    names = [one.name for one in objects]
+    objects = [as_target(candidate) for candidate in targets if not _is_described(candidate)]
+    names = [system.name for system in objects]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two targets are called '{twice}'; give one of the functions another name")
     if objects and len(objects) < len(targets):
         raise UsageError("functions cannot be mixed with other targets; name each function as 'file.py:function'")
     if objects:
         return [{"kind": "function", "function": f"given-in-python.py:{name}"} for name in names], objects
-    named = iter(read_targets([given for given in targets if isinstance(given, str)]))
-    return [next(named) if isinstance(given, str) else dict(cast("Mapping[str, Any]", given)) for given in targets], []
+    by_name = iter(read_targets([candidate for candidate in targets if isinstance(candidate, str)]))
+    return [
+        next(by_name) if isinstance(candidate, str) else dict(cast("Mapping[str, Any]", candidate))
+        for candidate in targets
+    ], []
 
 
 def _list_targets(target: GivenTarget | Sequence[GivenTarget] | None) -> list[GivenTarget]:
@@ -294,8 +297,8 @@ async def arun_suite(
 ) -> RunResult:
     """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
     with Store.open(store or settings().store) as opened:
-        heard = [*listeners, *notebook_listeners()]
-        return await open_run(path, options, target=target, store=opened, listeners=heard).execute()
+        all_listeners = [*listeners, *notebook_listeners()]
+        return await open_run(path, options, target=target, store=opened, listeners=all_listeners).execute()
 
 
 def run_suite(
@@ -336,15 +339,19 @@ def failed_again(
         return None
     unlimited = {"max_calls": None, "max_cost": None}
     options = stored_options(run, **{**unlimited, **_dump_options(options or RunOptions())})
-    chosen = failed if options.samples is None else [one for one in failed if one in Selection.of(options.samples)]
-    if not chosen:
+    selected_ids = (
+        failed
+        if options.samples is None
+        else [sample_id for sample_id in failed if sample_id in Selection.of(options.samples)]
+    )
+    if not selected_ids:
         raise UsageError(f"no failed sample of {run.id} is named {' or '.join(options.samples or ())}")
     there = {sample.id for sample in plan_of(suite, options).every()}
-    left = [one for one in chosen if one in there]
+    left = [sample_id for sample_id in selected_ids if sample_id in there]
     if not left:
-        raise UsageError(f"none of the {len(chosen):,} samples that failed in {run.id} is still in the dataset")
-    if len(left) < len(chosen):
-        note = f"{len(chosen) - len(left):,} of the samples that failed in {run.id} are not in the dataset now"
+        raise UsageError(f"none of the {len(selected_ids):,} samples that failed in {run.id} is still in the dataset")
+    if len(left) < len(selected_ids):
+        note = f"{len(selected_ids) - len(left):,} of the samples that failed in {run.id} are not in the dataset now"
         suite = replace(suite, notes=(*suite.notes, note))
     options = options.model_copy(update={"samples": exactly(left)})
     return suite_run(suite, options, store=store, listeners=listeners, partial_of=run)
@@ -379,7 +386,7 @@ def suite_of(run: Run) -> Suite:
 def _as_recorded(suite: Suite) -> dict[str, Any]:
     """Return a suite as a run records it, without the grader of the assertions in rows, which a run adds."""
     recorded = dump_spec(suite)
-    recorded["graders"] = {name: one for name, one in recorded["graders"].items() if name != EXPECT}
+    recorded["graders"] = {name: spec for name, spec in recorded["graders"].items() if name != EXPECT}
     return recorded
 
 
@@ -456,8 +463,8 @@ def scoring_of(run: Run, judges: JudgeOpener, store: Store) -> Experiment:
     suite = stored_suite(run)
     trials = suite.spec.trials
     until = trials if isinstance(trials, TrialsUntil) and not run.options.get("trials") else None
-    asked = _collect_assertions(suite, store, run.id)
-    builder = Builder(suite, judges.open, tester=_tester(run), asked=asked, until=until)
+    metric_assertions = _collect_assertions(suite, store, run.id)
+    builder = Builder(suite, judges.open, tester=_tester(run), metric_assertions=metric_assertions, until=until)
     return _experiment(suite, builder.scoring(), Samples(tuple, count=0))
 
 
@@ -482,4 +489,4 @@ def _collect_assertions(suite: Suite, store: Store, run_id: str) -> Mapping[str,
     graded = any(grades_assertions(grader) for grader in suite.spec.graders.values())
     for attempt in store.attempts(run_id) if graded else ():
         assertions.check(sample_of(attempt, {}))
-    return assertions.asked
+    return assertions.metric_assertions

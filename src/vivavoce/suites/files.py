@@ -16,7 +16,7 @@ from vivavoce.samples.row import PATHS
 from vivavoce.suites.load import Suite
 from vivavoce.user_code import files_of
 
-_LONGEST = 300
+_MAX_PATH_CHARS = 300
 """Characters of a text that may be the name of a file."""
 _PROMPTS = (".txt", ".md", ".yaml", ".yml", ".json", ".toml", ".j2", ".jinja", ".prompt")
 """Endings of files that code reads without changing them."""
@@ -55,7 +55,7 @@ def files_of_suite(suite: Suite, path: Path) -> SuiteFiles:
 def _list_named_files(value: object, base: Path) -> Iterator[Path]:
     """Yield the files that the texts of a structure name, a Python file with what it imports from its folder."""
     for text in _texts(value):
-        if len(text) > _LONGEST or "\n" in text or "\0" in text:
+        if len(text) > _MAX_PATH_CHARS or "\n" in text or "\0" in text:
             continue
         reference = is_file_reference(text)
         file = base / (text.rpartition(":")[0] if reference else text)
@@ -80,15 +80,15 @@ def _named_in_rows(dataset: Path, base: Path) -> Iterator[Path]:
     """Yield the rubrics and policies that the rows of a dataset name."""
     for _, row in scan_rows(dataset) if dataset.is_file() else ():
         if not isinstance(row, Problem):
-            found: list[Any] = [row[name] for name in PATHS if name in row]
-            yield from (base / one for one in found if isinstance(one, str) and one)
+            paths: list[Any] = [row[name] for name in PATHS if name in row]
+            yield from (base / path for path in paths if isinstance(path, str) and path)
 
 
 def _prompts_in(file: Path) -> Iterator[Path]:
     """Yield the texts next to a Python file that it names, such as a prompt that it reads."""
     if file.suffix == ".py" and file.is_file():
         beside = (file.parent / name for name in _names_in(file, file.stat().st_mtime_ns))
-        yield from (one for one in beside if one.is_file())
+        yield from (path for path in beside if path.is_file())
 
 
 @lru_cache(maxsize=1024)
@@ -98,4 +98,6 @@ def _names_in(file: Path, _changed_at: int) -> tuple[str, ...]:
     except (SyntaxError, ValueError):
         return ()
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return tuple(text for text in texts if text.endswith(_PROMPTS) and len(text) <= _LONGEST and "\n" not in text)
+    return tuple(
+        text for text in texts if text.endswith(_PROMPTS) and len(text) <= _MAX_PATH_CHARS and "\n" not in text
+    )

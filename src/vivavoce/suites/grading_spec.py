@@ -94,7 +94,7 @@ class FunctionGraderSpec(GraderSpec):
 
 
 class ConfirmSpec(Spec):
-    """Second opinions where the first judge says fail: of which model, how many, and when the failure stands.
+    """Second opinions where the first judge says fail: whose, how many, and when the failure stands.
 
     By `majority` it stands unless more than half of the opinions pass, the first one included; by `all` only if none
     passes. `api_key_env` is for this model.
@@ -265,8 +265,8 @@ class CustomRewardSpec(RewardSpec):
 AnyRewardSpec = Annotated[MetricRewardSpec | WeightedRewardSpec | CustomRewardSpec, Field(discriminator="kind")]
 
 
-def _reachable(value: float, found: ValidationInfo) -> float:
-    aggregation, op = found.data.get("aggregation"), found.data.get("op")
+def _reachable(value: float, info: ValidationInfo) -> float:
+    aggregation, op = info.data.get("aggregation"), info.data.get("op")
     if aggregation is None or op is None:
         return value  # one of them is wrong itself, and that is said
     end, what = (100.0, "a percentage, from 0 to 100") if aggregation == "accuracy" else (1.0, "from 0 to 1")
@@ -329,7 +329,7 @@ def _check_passing(aggregation: Aggregation, threshold: float | None, op: Operat
 def always_holds(spec: ConditionSpec | WeightedGateSpec) -> str:
     """Say that every aggregate is on the passing side of the value; empty where one could fail the gate."""
     most = 100 if spec.aggregation == "accuracy" else 1
-    if not all(compare(found, spec.op, spec.value) for found in (0, most)) or spec.op == "eq":
+    if not all(compare(score, spec.op, spec.value) for score in (0, most)) or spec.op == "eq":
         return ""
     return (
         f"every {'rate' if most == 100 else 'score'} is {SIGNS[spec.op]} {spec.value:g}, so this gate cannot fail; "
@@ -385,7 +385,7 @@ class ConditionSpec(Spec):
         return self
 
     @model_validator(mode="after")
-    def _corrected(self) -> Self:
+    def _check_corrected(self) -> Self:
         own = self.pass_threshold is not None or self.pass_op != "gte"
         if self.on in ("corrected", "corrected_lower") and (self.aggregation != "accuracy" or own):
             raise ValueError(

@@ -28,7 +28,7 @@ from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
-from vivavoce.suites.document import SuiteRecord, filled
+from vivavoce.suites.document import SuiteRecord, fill_variables
 from vivavoce.suites.expectations import EXPECT, Assertions
 from vivavoce.suites.grading_spec import (
     AnyGraderSpec,
@@ -86,49 +86,49 @@ async def _proven(store: Store, run: Run, grading: Grading, outcome: Outcome, sc
     if score.state == "error":
         raise _Unproven("this score is an error, and only usable answers are stored")
     suite, name = _suite(run, grading), score.name
-    written = suite.spec.graders.get(name)
-    if written is None:
+    grader_spec = suite.spec.graders.get(name)
+    if grader_spec is None:
         raise _Unproven("the record of this run does not say how this grader was configured")
-    _check_no_code(written)
+    _check_no_code(grader_spec)
     sample = _sample(outcome)
     problem = ""
-    for spec in _with_judges(written, score):
-        kept = _Kept(store, grading.created_at, score.usage)
+    for spec in _with_judges(grader_spec, score):
+        replies = _StoredReplies(store, grading.created_at, score.usage)
         graders = {**suite.spec.graders, name: spec}
-        chosen = replace(suite, spec=suite.spec.model_copy(update={"graders": graders}))
-        problem = await _problem(kept, chosen, outcome, sample, score, grading.fingerprints.get(name))
+        changed_suite = replace(suite, spec=suite.spec.model_copy(update={"graders": graders}))
+        problem = await _problem(replies, changed_suite, outcome, sample, score, grading.fingerprints.get(name))
         if not problem:
-            return kept.calls
+            return replies.calls
     if run.options.get("cache") is False:
         problem = f"the replies of judges were not kept: the run was started with --no-cache ({problem})"
     raise _Unproven(problem)
 
 
 async def _problem(
-    kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score: Score, known_as: str | None
+    replies: _StoredReplies, suite: Suite, outcome: Outcome, sample: Sample, score: Score, known_as: str | None
 ) -> str:
     """Make a score again and return why what was asked is not proven, empty where it is."""
     try:
-        grader = _grader(suite, score.name, sample, kept)
+        grader = _grader(suite, score.name, sample, replies)
     except UsageError as error:
         return f"the grader cannot be recreated: {error}"
     if not (grader.judged or grader.verdicts_on):
         return NO_JUDGE
     talk, trial = outcome.attempt.trajectory, outcome.attempt.key.trial
     with conversation_work():
-        again = await replace(grader, score=kept.following(grader.score, talk)).grade(sample, talk, trial)
-    if not kept.calls:
+        again = await replace(grader, score=replies.following(grader.score, talk)).grade(sample, talk, trial)
+    if not replies.calls:
         return NO_JUDGE
-    if _decided(again) == _decided(score):
+    if _decision(again) == _decision(score):
         return ""
-    if all(call.text is not None for call in kept.calls):
+    if all(call.text is not None for call in replies.calls):
         return "the cached reply gives a different score, so this score came from another reply"
     if known_as not in (None, grader.fingerprint):
         return "the grader has changed: its prompt, its options, its judge or vivavoce"
     return "the reply is not cached: runs with --no-cache do not cache replies, and others may have been deleted"
 
 
-def _decided(score: Score) -> object:
+def _decision(score: Score) -> object:
     """Return what a score says, in the whole and of each turn."""
     turns = [(turn.turn, turn.state, turn.value, turn.raw, turn.reason) for turn in score.turns or ()]
     return score.state, score.value, score.raw, score.reason, turns
@@ -142,7 +142,7 @@ def _suite(run: Run, grading: Grading) -> Suite:
         graders = {"graders": grading.spec["graders"]}
         parts = [replace(document, data={**grading.spec, "graders": {}}), SuiteRecord(graders, is_from_file=False)]
     try:
-        spec = SuiteSpec.model_validate({key: value for part in parts for key, value in filled(part).items()})
+        spec = SuiteSpec.model_validate({key: value for part in parts for key, value in fill_variables(part).items()})
     except (ValidationError, UsageError) as error:
         raise _Unproven("the record of this run has no readable suite") from error
     return Suite(spec, document, Path(run.base), str(run.options.get("suite", "")))
@@ -152,17 +152,17 @@ def _check_no_code(spec: AnyGraderSpec) -> None:
     """Check that building a grader runs no code of a user and opens no connection."""
     if isinstance(spec, RuleGraderSpec | RecordingGraderSpec):
         raise _Unproven(NO_JUDGE)
-    named = [spec.extractor]
+    names = [spec.extractor]
     if isinstance(spec, FunctionGraderSpec):
-        named.append(spec.function)
+        names.append(spec.function)
     else:
-        named += [spec.model, spec.confirm and spec.confirm.model]
-        named += [spec.cascade.model, spec.cascade.metric] if spec.cascade else []
+        names += [spec.model, spec.confirm and spec.confirm.model]
+        names += [spec.cascade.model, spec.cascade.metric] if spec.cascade else []
     if isinstance(spec, MetricGraderSpec):
-        named.append(spec.metric)
+        names.append(spec.metric)
         if reaches_out(spec.config) == "embedder":
             raise _Unproven("this grader also uses an embedding model, whose answers are not stored")
-    code = next((one for one in named if one is not None and is_file_reference(one)), None)
+    code = next((name for name in names if name is not None and is_file_reference(name)), None)
     if code is not None:
         raise _Unproven(f"{code} decides it, and pages never run code")
 
@@ -184,7 +184,7 @@ def _sample(outcome: Outcome) -> Sample:
         raise _Unproven("the row of this conversation can no longer be read") from error
 
 
-def _grader(suite: Suite, name: str, sample: Sample, kept: _Kept) -> Grader:
+def _grader(suite: Suite, name: str, sample: Sample, replies: _StoredReplies) -> Grader:
     """Return a grader whose judges give the replies that are kept.
 
     Raises:
@@ -194,10 +194,10 @@ def _grader(suite: Suite, name: str, sample: Sample, kept: _Kept) -> Grader:
     assertions.check(sample)
     variables = frozenset(sample.rubric_vars)
     rows = SampleCount(1, sample.turn_count, int(sample.per_turn), 0, rubric_vars=variables)
-    return Builder(suite, kept.model, rows, asked=assertions.asked).grader(name)
+    return Builder(suite, replies.model, rows, metric_assertions=assertions.metric_assertions).grader(name)
 
 
-class _Kept:
+class _StoredReplies:
     """The replies that a store has kept; `calls` are the questions that were asked of them."""
 
     next_step = ""
@@ -221,35 +221,35 @@ class _Kept:
         """Return a scoring function that notes which turn it is given, where it is given one by one."""
         of_turns = {id(turn.messages): turn.index for turn in talk.turns}
 
-        def scored(case: Case) -> Awaitable[Score] | Score:
+        def score_case(case: Case) -> Awaitable[Score] | Score:
             self._turn = of_turns.get(id(case.view.turns[0])) if len(case.view.turns) == 1 else None
             return score(case)
 
-        return scored
+        return score_case
 
-    def note(self, asked: OfflineModel, request: Request) -> None:
+    def note(self, model: OfflineModel, request: Request) -> None:
         """Note a question, with its reply if there is one."""
-        stored = self._store.reply(reply_key(asked.identity, asked.settings, request))
+        stored = self._store.reply(reply_key(model.identity, model.settings, request))
         subject, turn = request.subject, self._turn
         call = JudgeCall(
-            model=asked.name,
+            model=model.name,
             first_turn=subject.first_turn if subject and turn is None else turn,
             last_turn=subject.last_turn if subject and turn is None else turn,
             trial=request.trial,
             messages=list(request.messages),
             answer_schema=None if request.schema is None else dict(wire_schema(request.schema)),
-            settings={**asked.settings, **request.settings},
+            settings={**model.settings, **request.settings},
         )
         self.calls.append(call)
         if stored is not None:
-            self.calls[-1] = self._answered(call, stored)
+            self.calls[-1] = self._add_reply(call, stored)
 
-    def _answered(self, call: JudgeCall, stored: StoredReply) -> JudgeCall:
+    def _add_reply(self, call: JudgeCall, stored: StoredReply) -> JudgeCall:
         try:
             reply, repair = decode_reply(stored.reply), decode_repair(stored.reply)
         except ValueError as error:
             raise StoreError(f"a cached reply of {call.model} is damaged: {error}") from error
-        found = {
+        fields = {
             "text": reply.text,
             "parsed": reply.parsed,
             "tool_calls": list(reply.tool_calls),
@@ -259,7 +259,7 @@ class _Kept:
             "asked_at": stored.created_at,
             "cached": self._all_cached or stored.created_at < self._made_at,
         }
-        return call.model_copy(update=found)
+        return call.model_copy(update=fields)
 
     def get(self, key: str) -> str | None:
         """Return the reply of a key, None where there is none."""
@@ -276,10 +276,10 @@ class _Kept:
 class _Witness:
     """A judge that answers from what is kept, and has each question noted."""
 
-    def __init__(self, asked: OfflineModel, kept: _Kept) -> None:
-        self.name, self.identity, self.settings = asked.name, asked.identity, asked.settings
-        self._asked, self._kept = asked, kept
-        self._answers = CachedModel(asked, kept, offline=True)
+    def __init__(self, model: OfflineModel, replies: _StoredReplies) -> None:
+        self.name, self.identity, self.settings = model.name, model.identity, model.settings
+        self._model, self._replies = model, replies
+        self._answers = CachedModel(model, replies, offline=True)
 
     async def complete(self, request: Request) -> ModelReply:
         """Answer as it did.
@@ -288,7 +288,7 @@ class _Witness:
             ModelFault: no reply is kept.
             StoreError: the store cannot be read.
         """
-        self._kept.note(self._asked, request)
+        self._replies.note(self._model, request)
         return await self._answers.complete(request)
 
     async def close(self) -> None:

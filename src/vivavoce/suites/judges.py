@@ -59,14 +59,14 @@ class JudgeOpener:
             counted.
         """
         if self.batches is not None:
-            return self._batched(judge, spec, self.batches)
+            return self._batch_model(judge, spec, self.batches)
         if not isinstance(judge, str):
             return self._prebuilt(judge)
         if is_file_reference(judge):
             return self._from_file(as_model(load_object(judge, self.base)))
-        return self._named(judge, spec)
+        return self._open_by_name(judge, spec)
 
-    def _batched(self, judge: str | Model, spec: JudgeSpec, batches: BatchedJudges) -> Model:
+    def _batch_model(self, judge: str | Model, spec: JudgeSpec, batches: BatchedJudges) -> Model:
         """Return a judge that is asked in batches."""
         if not isinstance(judge, str) or is_file_reference(judge):
             name = judge if isinstance(judge, str) else judge.name
@@ -76,21 +76,21 @@ class JudgeOpener:
 
     def _from_file(self, model: Model) -> Model:
         """Return a model from a user's file, as it is where its answers are not kept, because the file may change."""
-        kept = self.replies is not None and self.replies.of_any_model
-        if kept or self.offline or self.budget.limits_calls or self.budget.limits_cost:
+        is_cached = self.replies is not None and self.replies.of_any_model
+        if is_cached or self.offline or self.budget.limits_calls or self.budget.limits_cost:
             return self._prebuilt(model)
         return model
 
     def _prebuilt(self, judge: Model) -> Model:
         if self.offline and self.replies is not None:
-            return _cached(judge, self.replies, offline=True)
+            return _cache_model(judge, self.replies, offline=True)
         if self.budget.limits_calls or self.budget.limits_cost:
             raise UsageError(f"a limit on calls or cost needs a judge given by name; {judge.name} has its own budget")
-        return judge if self.replies is None else _cached(judge, self.replies)
+        return judge if self.replies is None else _cache_model(judge, self.replies)
 
-    def _named(self, name: str, spec: JudgeSpec) -> Model:
+    def _open_by_name(self, name: str, spec: JudgeSpec) -> Model:
         if self.offline and self.replies is not None:
-            return _cached(offline_model(model_name(name), model_identity(name)), self.replies, offline=True)
+            return _cache_model(offline_model(model_name(name), model_identity(name)), self.replies, offline=True)
         limits = Limits(timeout=spec.timeout, concurrency=self.concurrency)
         model = open_model(
             name,
@@ -101,7 +101,7 @@ class JudgeOpener:
             tries=spec.max_retries + 1,
             rate=self._rate(name, spec),
         )
-        return model if self.replies is None else _cached(model, self.replies)
+        return model if self.replies is None else _cache_model(model, self.replies)
 
     def _rate(self, name: str, spec: JudgeSpec) -> RateLimit | None:
         """Return the rate limits of the provider of a model; models with equal numbers share one limiter."""
@@ -127,5 +127,5 @@ def offline_model(name: str, identity: str | None = None) -> Model:
     return lazy("vivavoce.models.cache:OfflineModel")(name, identity=identity)
 
 
-def _cached(model: Model, replies: Replies, *, offline: bool = False) -> Model:
+def _cache_model(model: Model, replies: Replies, *, offline: bool = False) -> Model:
     return lazy("vivavoce.models.cache:CachedModel")(model, replies, offline=offline)

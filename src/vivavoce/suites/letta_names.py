@@ -51,14 +51,14 @@ def _mark(register: Callable[..., Any], parameters: tuple[tuple[str, ...], ...])
     """Return a decorator that checks the parameters of a function, registers it, and marks it as Letta's."""
 
     def decorator(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
-        def mark(found: F) -> F:
-            names = tuple(inspect.signature(found).parameters)
+        def mark(function: F) -> F:
+            names = tuple(inspect.signature(function).parameters)
             if names not in parameters:
                 rule = " or ".join(f"({', '.join(parameter)})" for parameter in parameters)
-                raise TypeError(f"{found.__name__} takes ({', '.join(names)}); letta-evals calls it with {rule}")
-            setattr(found, LETTA, True)
-            register(found) if name is None else register(found, name=name)
-            return found
+                raise TypeError(f"{function.__name__} takes ({', '.join(names)}); letta-evals calls it with {rule}")
+            setattr(function, LETTA, True)
+            register(function) if name is None else register(function, name=name)
+            return function
 
         return mark if func is None else mark(func)
 
@@ -165,9 +165,9 @@ def find_name(name: str) -> Any:
     if name in _ANY:
         return Any
     for place in _PLACES:
-        for written in (name, f"{name}Param"):
+        for candidate in (name, f"{name}Param"):
             try:
-                return lazy(f"{place}:{written}")
+                return lazy(f"{place}:{candidate}")
             except AttributeError:
                 continue
     raise AttributeError(f"module 'letta_client' has no attribute '{name}'")

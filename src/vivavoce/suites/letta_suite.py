@@ -65,12 +65,13 @@ def section(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 def targets_of(data: dict[str, Any]) -> dict[KeyPath, dict[str, Any]]:
     """Return the targets of a suite by their places."""
-    listed = data.get("targets")
-    found: dict[KeyPath, Any] = {("target",): data.get("target")}
-    found |= {
-        ("targets", i): one for i, one in enumerate(cast("list[Any]", listed) if isinstance(listed, list) else [])
+    target_list = data.get("targets")
+    targets: dict[KeyPath, Any] = {("target",): data.get("target")}
+    targets |= {
+        ("targets", i): target
+        for i, target in enumerate(cast("list[Any]", target_list) if isinstance(target_list, list) else [])
     }
-    return {at: cast("dict[str, Any]", one) for at, one in found.items() if isinstance(one, dict)}
+    return {at: cast("dict[str, Any]", target) for at, target in targets.items() if isinstance(target, dict)}
 
 
 MODEL_CONFIGS: Mapping[str, str] = {
@@ -105,15 +106,15 @@ _OTHER_NAMES = {"google_ai": "google", "google_vertex": "vertex"}
 
 def handle_of(config: str) -> str | None:
     """Return the handle of the model in a file of `model_configs`, None if there is no such file."""
-    if found := _OPENAI.fullmatch(config):
-        return f"openai/{found[1]}"
+    if match := _OPENAI.fullmatch(config):
+        return f"openai/{match[1]}"
     return MODEL_CONFIGS.get(config)
 
 
 def judge_provider(name: str) -> str | None:
     """Return our name of a provider that letta-evals or Letta names, None if there is none here."""
-    found = _OTHER_NAMES.get(name, name)
-    return found if found in PROVIDERS else None
+    provider = _OTHER_NAMES.get(name, name)
+    return provider if provider in PROVIDERS else None
 
 
 def judge_of_handle(handle: str) -> str | None:
@@ -149,12 +150,14 @@ def translate_judge(work: Translation, at: KeyPath, grader: dict[str, Any]) -> N
 
 
 def _name_model(work: Translation, at: KeyPath, grader: dict[str, Any]) -> None:
-    named = grader.pop("provider", None)
-    if work.era is None and named is None:
+    provider_name = grader.pop("provider", None)
+    if work.era is None and provider_name is None:
         return
-    provider = judge_provider(str(named or "openai"))
+    provider = judge_provider(str(provider_name or "openai"))
     if provider is None:
-        work.refuse((*at, "provider"), f"no provider '{named}'; write model: http://host/v1#NAME for an endpoint")
+        work.refuse(
+            (*at, "provider"), f"no provider '{provider_name}'; write model: http://host/v1#NAME for an endpoint"
+        )
         provider = "openai"
     model = grader.get("model", "gpt-4o-mini")
     if isinstance(model, str) and not model.startswith(("http://", "https://")) and _provider_in(model) is None:
@@ -292,9 +295,9 @@ def translate(document: Document, targets: Sequence[Mapping[str, Any]] = ()) -> 
     work = Translation(document, era_of(document.data), targets)
     if targets:
         _note_replaced(work, targets)
-        one, *more = map(dict, targets)
-        document.replace("target", None if more else one)
-        document.replace("targets", [one, *more] if more else None)
+        first, *more = map(dict, targets)
+        document.replace("target", None if more else first)
+        document.replace("targets", [first, *more] if more else None)
     steps: tuple[Callable[[Translation], None], ...] = (_drop_nulls, _keys, translate_targets, _graders, _gate)
     for step in steps:
         step(work)
@@ -336,9 +339,9 @@ def _drop_nulls(work: Translation) -> None:
     data = work.data
     sections = [data, *targets_of(data).values(), section(data, "reward"), section(data, "gate")]
     sections += [cast("dict[str, Any]", g) for g in section(data, "graders").values() if isinstance(g, dict)]
-    for one in sections:
-        for key in [key for key, value in one.items() if value is None and key not in _NULL_MEANS]:
-            del one[key]
+    for mapping in sections:
+        for key in [key for key, value in mapping.items() if value is None and key not in _NULL_MEANS]:
+            del mapping[key]
 
 
 def _keys(work: Translation) -> None:
@@ -350,7 +353,7 @@ def _keys(work: Translation) -> None:
         work.rename("num_runs", "trials")
     dataset = data.get("dataset")
     if isinstance(dataset, str) and dataset.startswith(("http://", "https://")):
-        work.refuse(("dataset",), "is a URL; datasets are not downloaded, so save the file beside the suite")
+        work.refuse(("dataset",), "is a URL; datasets are not downloaded, so save the file next to the suite")
 
 
 def _sandbox(work: Translation) -> None:
@@ -421,6 +424,6 @@ def _condition_kinds(gate: dict[str, Any]) -> None:
     conditions = gate.get("conditions")
     for condition in cast("list[Any]", conditions) if isinstance(conditions, list) else []:
         if isinstance(condition, dict):
-            found = cast("dict[str, Any]", condition)
-            found.setdefault("kind", "simple")
-            _condition_kinds(found)
+            fields = cast("dict[str, Any]", condition)
+            fields.setdefault("kind", "simple")
+            _condition_kinds(fields)

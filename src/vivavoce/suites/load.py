@@ -20,7 +20,7 @@ from vivavoce.plugins import is_file_reference
 from vivavoce.records.redaction import without_keys
 from vivavoce.records.run import REQUEST, Run, described_targets, is_from_python, reading_record
 from vivavoce.settings import VARIABLE
-from vivavoce.suites.document import Described, KeyPath, SuiteRecord, as_written, filled, read_document
+from vivavoce.suites.document import Described, KeyPath, SuiteRecord, as_written, fill_variables, read_document
 from vivavoce.suites.letta_suite import Era, targets_of, translate
 from vivavoce.suites.spec import NUMBER, UNTIL, WITH_OPTIONS, SuiteSpec
 from vivavoce.suites.target_spec import PLUGIN_KIND, target_kinds
@@ -65,15 +65,15 @@ class TargetChanges:
                     target[field] = value
 
     def _apply_recording(self, data: dict[str, Any]) -> None:
-        written: Any = data.get("recording")
-        own: dict[str, Any] = {"path": written} if isinstance(written, str) else dict(written or {})
-        given: dict[str, Any] = {} if self.recording is None else {"path": self.recording}
+        setting: Any = data.get("recording")
+        own: dict[str, Any] = {"path": setting} if isinstance(setting, str) else dict(setting or {})
+        options: dict[str, Any] = {} if self.recording is None else {"path": self.recording}
         if self.live:
-            given["live"] = [*own.get("live", ()), *self.live]
-        if given and "path" not in {**own, **given}:
+            options["live"] = [*own.get("live", ()), *self.live]
+        if options and "path" not in {**own, **options}:
             raise UsageError("--live needs --recording FILE")
-        if given:
-            data["recording"] = {**own, **given}
+        if options:
+            data["recording"] = {**own, **options}
 
     def _fields(self) -> Mapping[str, tuple[frozenset[str], str, Any]]:
         """Return for each option the kinds of targets that have its field, the field, and what it becomes."""
@@ -133,13 +133,13 @@ def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]
     return document.problem(at, _rule(at, details, _variable_at(document.data, at)))
 
 
-def _rule(at: KeyPath, details: ErrorDetails, written: str | None) -> str:
+def _rule(at: KeyPath, details: ErrorDetails, source_text: str | None) -> str:
     """Say what is needed, what was found instead, and how to write it if that can be guessed.
 
-    `written` is what the suite has in place of a value of the environment, which is never shown.
+    `source_text` is what the suite has in place of a value of the environment, which is never shown.
     """
     kind, value = details["type"], details["input"]
-    got = "" if _SECRET & {*at} else _got(value if written is None else written)
+    got = "" if _SECRET & {*at} else _got(value if source_text is None else source_text)
     if kind == "value_error":
         return details["msg"].removeprefix("Value error, ")
     if kind in _MAPPINGS:
@@ -169,8 +169,8 @@ def _variable_at(data: Any, at: KeyPath) -> str | None:
 def _such_as(at: KeyPath, value: object) -> str:
     match at:
         case ("target",) | ("targets", _):
-            named = value if isinstance(value, str) and is_file_reference(value) else "bot.py:reply"
-            return f", such as {{kind: function, function: {named}}}"
+            example = value if isinstance(value, str) and is_file_reference(value) else "bot.py:reply"
+            return f", such as {{kind: function, function: {example}}}"
         case ("graders",):
             return " of names to graders, such as {right: {kind: function, function: contains}}"
         case ("graders", _):
@@ -229,13 +229,13 @@ def _known_keys(loc: Sequence[str | int], schema: type[BaseModel]) -> list[str]:
 
 
 def _step(models: list[type[BaseModel]], part: str | int) -> list[type[BaseModel]]:
-    found: list[type[BaseModel]] = []
+    next_models: list[type[BaseModel]] = []
     for model in models:
         if part in model.model_fields:
-            found += _models(model.model_fields[str(part)].annotation)
+            next_models += _models(model.model_fields[str(part)].annotation)
         elif _tag(model) == part or not model.model_fields.get("kind"):
-            found.append(model)
-    return found or [model for model in models if _tag(model) in (part, None)] or models
+            next_models.append(model)
+    return next_models or [model for model in models if _tag(model) in (part, None)] or models
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
@@ -266,7 +266,7 @@ class Suite:
     """A suite as it was described; `problems` are unsupported requests in it, `notes` are keys that were renamed.
 
     `base` is the folder where its paths start, `source` its file in that folder or the command that describes it.
-    `wrong` are the parts with mistakes in their shape, of which something else takes the place in `spec`.
+    `wrong` are the parts with mistakes in their shape; `spec` has something else in their place.
     `judge` is whom judged assertions of rows ask where no grader names one, by default that of VIVAVOCE_JUDGE.
     """
 
@@ -299,7 +299,7 @@ def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = (), changes: T
     if changes is not None:
         changes.apply(document.data)
     try:
-        spec = SuiteSpec.model_validate(filled(document), context=AS_WRITTEN)
+        spec = SuiteSpec.model_validate(fill_variables(document), context=AS_WRITTEN)
     except ValidationError as error:
         raise UsageError(*work.problems, *mistakes_in(document, error)) from error
     except UsageError as error:
@@ -323,7 +323,7 @@ def filled_suite(document: Described, base: Path, source: str) -> Suite:
         UsageError: something in it cannot be used, or a variable is not set.
     """
     try:
-        return Suite(SuiteSpec.model_validate(filled(document)), document, base, source)
+        return Suite(SuiteSpec.model_validate(fill_variables(document)), document, base, source)
     except ValidationError as error:
         raise UsageError(*mistakes_in(document, error)) from error
 
@@ -346,7 +346,7 @@ def stored_suite(run: Run) -> Suite:
     """
     with reading_record(run, "spec"):
         document = suite_record(run.spec, run)
-        return Suite(SuiteSpec.model_validate(filled(document)), document, Path(run.base), run.option("suite"))
+        return Suite(SuiteSpec.model_validate(fill_variables(document)), document, Path(run.base), run.option("suite"))
 
 
 def suite_record(spec: Mapping[str, Any], run: Run) -> SuiteRecord:
@@ -402,15 +402,17 @@ def _without_mistakes(path: Path, targets: Sequence[dict[str, Any]]) -> Suite:
             problems += [problem for problem in mistakes if (problem.line, problem.column) not in places]
             data = _remove_mistakes(data, error.errors(include_url=False), wrong)
             continue
-        found = tuple(dict.fromkeys(problems))
-        return Suite(spec, document, path.parent, path.name, work.era, tuple(work.notes), found, wrong=frozenset(wrong))
+        unique_problems = tuple(dict.fromkeys(problems))
+        return Suite(
+            spec, document, path.parent, path.name, work.era, tuple(work.notes), unique_problems, wrong=frozenset(wrong)
+        )
     raise UsageError(*problems)
 
 
 def _fill_variables(document: Described, problems: list[Problem]) -> dict[str, Any]:
     """Return the data with the values of its variables; where one is not set, the data as it is written."""
     try:
-        return filled(document)
+        return fill_variables(document)
     except UsageError as error:
         problems += error.problems
         return copy.deepcopy(document.data)

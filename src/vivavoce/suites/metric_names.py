@@ -84,7 +84,7 @@ def load_metric(
         try:
             model = opening(spec.model)
         except UsageError as error:
-            raise UsageError(*document.placed(("model",), error)) from error
+            raise UsageError(*document.problems_at(("model",), error)) from error
     return _metric(document, spec, model)
 
 
@@ -103,16 +103,16 @@ def _metric(document: Document, spec: MetricSpec, model: ModelLike | None) -> Pr
         )
     except UsageError as error:
         at = "prompt" if spec.prompt_path is None else "prompt_path"
-        raise UsageError(*document.placed((at,), error)) from error
+        raise UsageError(*document.problems_at((at,), error)) from error
 
 
-Named = str | Mapping[str, object]
+MetricRef = str | Mapping[str, object]
 """A metric by name, or as a mapping with the keys of a grader of a suite and a `name` for its scores."""
 
 _FORM = "write a metric with options as {metric: fuzzy_ratio, threshold: 0.9}"
 
 
-def read_metrics(text: str) -> list[Named]:
+def read_metrics(text: str) -> list[MetricRef]:
     """Return the metrics of a command line: names separated by commas, or YAML mappings on one line.
 
     Raises:
@@ -121,18 +121,18 @@ def read_metrics(text: str) -> list[Named]:
     if "{" not in text:
         return [name.strip() for name in text.split(",") if name.strip()]
     try:
-        found: Any = YAML(typ="safe", pure=True).load(f"[{text}]")  # pyright: ignore[reportUnknownMemberType]
+        document: Any = YAML(typ="safe", pure=True).load(f"[{text}]")  # pyright: ignore[reportUnknownMemberType]
     except YAMLError as error:
         raise UsageError(f"'{text}' cannot be read; {_FORM}") from error
-    named = cast("list[object]", found)
-    for one in named:
-        metric = cast("dict[str, object]", one).get("metric") if isinstance(one, dict) else one
+    metric_refs = cast("list[object]", document)
+    for entry in metric_refs:
+        metric = cast("dict[str, object]", entry).get("metric") if isinstance(entry, dict) else entry
         if not isinstance(metric, str):
-            raise UsageError(f"'{one}' does not name a metric; {_FORM}")
-    return cast("list[Named]", named)
+            raise UsageError(f"'{entry}' does not name a metric; {_FORM}")
+    return cast("list[MetricRef]", metric_refs)
 
 
-def metric_graders(metrics: Sequence[Named], **shared: Any) -> dict[str, dict[str, Any]]:
+def metric_graders(metrics: Sequence[MetricRef], **shared: Any) -> dict[str, dict[str, Any]]:
     """Return metrics as graders of a suite, by the names of their scores; `shared` are fields of all of them.
 
     Raises:
@@ -159,7 +159,7 @@ Opening = Callable[[str | Model], Model]
 """Opens a judge by its name, or prepares a model object."""
 _MADE_WITH = ("config", "settings", "temperature")
 """Options that are already decided for a metric object."""
-_CHOSEN = ("metric", "config", "scope", "threshold", "extractor", "extractor_config", "temperature", "settings")
+_CHOICE_FIELDS = ("metric", "config", "scope", "threshold", "extractor", "extractor_config", "temperature", "settings")
 
 
 def metric_of(
@@ -172,25 +172,25 @@ def metric_of(
     Raises:
         UsageError: there is no such metric or option, or the file has no metric of that name.
     """
-    named = spec.model or default
+    model = spec.model or default
 
     def choose(own: Model | None) -> Model | None:
         if own is not None:
             return opening(own)
-        return None if named is None else opening(named)
+        return None if model is None else opening(model)
 
     if grading := grading_of(spec, base):
         return GraderMetric(grading.grader(name, base))
     if spec.metric.endswith((".yaml", ".yml")):
         _check_made(spec)
         loaded = load_metric(base / spec.metric, spec.model and opening(spec.model), opening=opening)
-        made = _configure_metric(loaded, spec, base)
-        return made if loaded.model is not None else with_judges(made, choose)
-    made = _make_metric(name, spec, base)
-    own = [one.model is not None for one in asking(made)]
+        metric = _configure_metric(loaded, spec, base)
+        return metric if loaded.model is not None else with_judges(metric, choose)
+    metric = _make_metric(name, spec, base)
+    own = [judged_metric.model is not None for judged_metric in asking(metric)]
     if spec.model is not None and own and all(own):
         raise UsageError(f"'{spec.metric}' already has a judge; remove model")
-    return with_judges(made, choose)
+    return with_judges(metric, choose)
 
 
 def grading_of(spec: MetricGraderSpec, base: Path) -> FunctionGrading | None:
@@ -200,8 +200,12 @@ def grading_of(spec: MetricGraderSpec, base: Path) -> FunctionGrading | None:
         UsageError: there is none of that name, or the scope is a window.
     """
     if is_file_reference(spec.metric):
-        found: object = load_object(spec.metric, base)
-        if isinstance(found, type | BaseMultiTurnMetric) or not callable(found) or not is_grading_function(found):
+        function: object = load_object(spec.metric, base)
+        if (
+            isinstance(function, type | BaseMultiTurnMetric)
+            or not callable(function)
+            or not is_grading_function(function)
+        ):
             return None
     elif spec.metric.endswith((".yaml", ".yml")) or not issubclass(named_metric(spec.metric), FunctionGrader):
         return None
@@ -230,7 +234,7 @@ def written_in(spec: MetricGraderSpec, base: Path) -> str:
 
 
 def _make_metric(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
-    how = cast("Choice", {"name": name, **{one: getattr(spec, one) for one in _CHOSEN}})
+    how = cast("Choice", {"name": name, **{field: getattr(spec, field) for field in _CHOICE_FIELDS}})
     if not is_file_reference(spec.metric):
         return choose_metric(how, base=base)
     kind: object = load_object(spec.metric, base)
@@ -243,8 +247,8 @@ def _make_metric(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurn
         raise UsageError(f"'{spec.metric}' is not a metric, a metric class or a function")
     function = check_callable(kind, spec.metric, "a metric")
     options: dict[str, Any] = {"name": name, **spec.config} | ({"scope": "window"} if spec.scope == "window" else {})
-    made = function_metric(function, **options)
-    return _configure_metric(made, spec, base)
+    metric = function_metric(function, **options)
+    return _configure_metric(metric, spec, base)
 
 
 def _configure_metric(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
@@ -260,7 +264,11 @@ def _configure_metric(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base:
 
 def _check_made(spec: MetricGraderSpec) -> None:
     fields = MetricGraderSpec.model_fields
-    options = [one for one in _MADE_WITH if getattr(spec, one) != fields[one].get_default(call_default_factory=True)]
+    options = [
+        option
+        for option in _MADE_WITH
+        if getattr(spec, option) != fields[option].get_default(call_default_factory=True)
+    ]
     if spec.extractor is None and spec.scope in ("turn", "window"):
         options.append("scope")
     if options:
@@ -271,7 +279,7 @@ OpenFirst = Callable[[str | Model], Model]
 """Opens the judge that is asked first."""
 
 
-def cascaded(
+def add_cascade(
     metric: BaseMultiTurnMetric,
     spec: JudgeGraderSpec | MetricGraderSpec,
     cascade: CascadeSpec,
@@ -309,10 +317,10 @@ def _first(
         cheap = opening(cascade.model or "")
         return with_judges(metric, lambda _: cheap)
     settings = spec.model_dump(include={"temperature", "settings"}) if cascade.model else {}
-    named = MetricGraderSpec(
+    first_spec = MetricGraderSpec(
         kind="metric", metric=cascade.metric, model=cascade.model, config=cascade.config, **settings
     )
-    first = metric_of(cascade.metric, named, base, opening)
-    if any(one.model is None for one in asking(first)):
+    first = metric_of(cascade.metric, first_spec, base, opening)
+    if any(judged_metric.model is None for judged_metric in asking(first)):
         raise UsageError(f"'{cascade.metric}' needs a judge: write model next to metric")
     return first

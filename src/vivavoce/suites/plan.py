@@ -13,7 +13,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate
 from vivavoce.pacing.limits import affordable
 from vivavoce.plugins import lazy
-from vivavoce.records.run import Drawn, Sampling
+from vivavoce.records.run import DrawRecord, Sampling
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import Selection, read_samples
 from vivavoce.samples.sample import Sample
@@ -48,7 +48,7 @@ class Draw:
     """The conversations that were drawn, by their place in the file from 0, and how."""
 
     sampling: Sampling
-    places: Mapping[int, Drawn]
+    places: Mapping[int, DrawRecord]
 
 
 class Sampler(Protocol):
@@ -99,7 +99,7 @@ class Plan:
     trials: int
     max_samples: int | None
     tags: Sequence[str] | None
-    chosen: Selection | None
+    selection: Selection | None
     concurrency: int
     policy: str | None = None
     format: str | None = None
@@ -119,23 +119,23 @@ class Plan:
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
         if self.draw is not None:
-            yield from self._drawn(self.draw)
+            yield from self._read_draw(self.draw)
             return
-        found = 0
+        sample_count = 0
         for sample in self.every(self.tags):
-            if self.chosen is not None and sample.id not in self.chosen:
+            if self.selection is not None and sample.id not in self.selection:
                 continue
             yield sample
-            found += 1
-            if found == self.max_samples:
+            sample_count += 1
+            if sample_count == self.max_samples:
                 return
 
-    def _drawn(self, draw: Draw) -> Iterator[Sample]:
+    def _read_draw(self, draw: Draw) -> Iterator[Sample]:
         """Yield the samples that were drawn; where tags choose, places are those among the chosen ones."""
         if self.tags is None:
             yield from self._read(places=draw.places)
         else:
-            yield from (one for place, one in enumerate(self.every(self.tags)) if place in draw.places)
+            yield from (sample for place, sample in enumerate(self.every(self.tags)) if place in draw.places)
 
     def every(self, tags: Sequence[str] | None = None) -> Iterator[Sample]:
         """Yield the samples of the dataset, those that are not chosen too; `tags` filters them."""
@@ -154,7 +154,7 @@ class Plan:
     @property
     def takes_all(self) -> bool:
         """Whether every sample with one of the tags is chosen."""
-        return self.chosen is None and self.max_samples is None and self.draw is None
+        return self.selection is None and self.max_samples is None and self.draw is None
 
     @property
     def dataset(self) -> str:
@@ -174,10 +174,10 @@ class Plan:
         """
         if self.draw is not None:
             return len(self.draw.places)
-        if self.chosen is None:
+        if self.selection is None:
             return min(rows, self.max_samples or rows)
         every = {sample.id for sample in self.every()}
-        missing = self.chosen.missing(every)
+        missing = self.selection.missing(every)
         where = self.source if isinstance(self.source, Path) else "the list of rows"
         if missing:
             raise UsageError(f"{where} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
@@ -217,7 +217,7 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         trials=trials,
         max_samples=options.max_samples or spec.max_samples,
         tags=options.tags if options.tags is not None else spec.sample_tags,
-        chosen=None if options.samples is None else Selection.of(options.samples),
+        selection=None if options.samples is None else Selection.of(options.samples),
         concurrency=affordable(options.max_concurrent or spec.max_concurrent),
         policy=policy_of(suite),
         format=spec.dataset.format,
@@ -248,27 +248,27 @@ def refusals(suite: Suite, rule: TrialsUntil, deciding: Sequence[str]) -> list[P
     `deciding` names the graders whose scores pass or fail.
     """
     spec, refuse = suite.spec, suite.document.problem
-    found: list[Problem] = []
-    if sum(len(one.named) for one in spec.all_targets.values()) > 1:
+    problems: list[Problem] = []
+    if sum(len(target.names_and_models) for target in spec.all_targets.values()) > 1:
         several = "several targets are compared over the same trials; write trials as a number, or a suite for each"
-        found.append(refuse(("trials",), several))
+        problems.append(refuse(("trials",), several))
     if spec.gate is None:
         if rule.until is not None:
-            found.append(refuse(("trials", "until"), "there is no gate to decide; write a gate, or half_width"))
+            problems.append(refuse(("trials", "until"), "there is no gate to decide; write a gate, or half_width"))
         elif spec.reward is None and not deciding:
-            found.append(refuse(("trials", "half_width"), "no grader has a threshold, so no mean has an interval"))
-        return found
-    return [*found, *_of_gate(spec.gate, ("gate",), spec, rule, refuse)]
+            problems.append(refuse(("trials", "half_width"), "no grader has a threshold, so no mean has an interval"))
+        return problems
+    return [*problems, *_of_gate(spec.gate, ("gate",), spec, rule, refuse)]
 
 
 def _of_gate(gate: AnyGateSpec, at: KeyPath, spec: SuiteSpec, rule: TrialsUntil, refuse: Refuse) -> Iterator[Problem]:
     if isinstance(gate, LogicalGateSpec):
-        for place, one in enumerate(gate.conditions):
+        for place, condition in enumerate(gate.conditions):
             inner = (*at, "conditions", place)
-            if isinstance(one, SamplesGateSpec):
-                yield refuse(inner, _early("a condition on each sample beside others", "kind: samples alone"))
+            if isinstance(condition, SamplesGateSpec):
+                yield refuse(inner, _early("a condition on each sample next to others", "kind: samples alone"))
             else:
-                yield from _of_gate(one, inner, spec, rule, refuse)
+                yield from _of_gate(condition, inner, spec, rule, refuse)
     elif isinstance(gate, SamplesGateSpec):
         if rule.half_width is not None:
             yield refuse(at, "a condition on each sample has no interval to make narrow; write until: decided")

@@ -17,9 +17,9 @@ from vivavoce.suites.grading_spec import AnyGraderSpec, RecordingGraderSpec, Rec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan, hash_file
 from vivavoce.suites.target_spec import OpenAITargetSpec, RecordingTargetSpec, TargetSpec, TerminalTargetSpec
-from vivavoce.suites.targets import known_tools, offered_names, opened
+from vivavoce.suites.targets import known_tools, offered_names, open_recording
 
-_NAMED = 5
+_MAX_NAMES = 5
 """Rows or tools that a note names."""
 
 
@@ -30,10 +30,10 @@ def with_recording(suite: Suite) -> Suite:
         UsageError: the recording cannot be read, or its grader has the name of another one.
     """
     spec = suite.spec.recording
-    if spec is None or not opened(suite, spec.path).replies:
+    if spec is None or not open_recording(suite, spec.path).replies:
         return suite
     graders = suite.spec.graders
-    if any(isinstance(one, RecordingGraderSpec) for one in graders.values()):
+    if any(isinstance(grader, RecordingGraderSpec) for grader in graders.values()):
         return suite
     if AS_RECORDED in graders:
         rule = f"{AS_RECORDED} is the grader that compares with the recording; give this one another name"
@@ -48,10 +48,10 @@ def recording_grader(name: str, spec: RecordingGraderSpec, graders: Sequence[Gra
     Raises:
         UsageError: the recording cannot be read, or has no replies.
     """
-    found, path = opened(suite, spec.path), suite.base / spec.path
-    if not found.replies:
-        raise UsageError(f"{found.place} has only tool results and no reply to compare with; export it again")
-    return as_recorded(name, found, hash_file(path), graders, spec.display_name)
+    recording, path = open_recording(suite, spec.path), suite.base / spec.path
+    if not recording.replies:
+        raise UsageError(f"{recording.place} has only tool results and no reply to compare with; export it again")
+    return as_recorded(name, recording, hash_file(path), graders, spec.display_name)
 
 
 def check_readable(suite: Suite) -> None:
@@ -61,7 +61,7 @@ def check_readable(suite: Suite) -> None:
         UsageError: it cannot be read, is empty or cut off, or a line is broken.
     """
     if suite.spec.recording is not None:
-        opened(suite, suite.spec.recording.path)
+        open_recording(suite, suite.spec.recording.path)
 
 
 def check_live(suite: Suite) -> None:
@@ -74,7 +74,7 @@ def check_live(suite: Suite) -> None:
     if spec is None:
         return
     targets = suite.spec.all_targets
-    names = {name: one for one in targets.values() for name, _ in one.named}
+    names = {name: target for target in targets.values() for name, _ in target.names_and_models}
     tools = known_tools(suite)
     known = [*tools, *names]
     for name in spec.live:
@@ -94,7 +94,7 @@ def _check_target(suite: Suite, spec: RecordingSpec, name: str, target: TargetSp
                 raise UsageError(suite.document.problem(("recording", "live"), rule))
         return
     harmless = isinstance(target, RecordingTargetSpec | TerminalTargetSpec)
-    recording = opened(suite, spec.path)
+    recording = open_recording(suite, spec.path)
     if harmless or name in spec.live or not recording.calls:
         return
     raise UsageError(
@@ -116,15 +116,15 @@ def coverage(suite: Suite, plan: Plan) -> list[str]:
     spec = suite.spec.recording
     if spec is None:
         return []
-    found = opened(suite, spec.path)
-    if not found.replies:
-        return [f"{found.place} has only tool results: they are answered from it, and nothing is compared"]
-    rows = _Rows.of(found, plan)
+    recording = open_recording(suite, spec.path)
+    if not recording.replies:
+        return [f"{recording.place} has only tool results: they are answered from it, and nothing is compared"]
+    rows = _Rows.of(recording, plan)
     if not rows.covered:
-        of = "" if found.head.suite is None else f"; it was recorded with the suite '{found.head.suite}'"
-        none = f"none of its {len(found.conversations):,} rows is among the {rows.total:,} of this suite"
-        raise UsageError(f"{found.place}: {none}{of}")
-    return [safe(f"{found.place} {line}") for line in _sentences(suite, found, rows, plan)]
+        of = "" if recording.head.suite is None else f"; it was recorded with the suite '{recording.head.suite}'"
+        none = f"none of its {len(recording.conversations):,} rows is among the {rows.total:,} of this suite"
+        raise UsageError(f"{recording.place}: {none}{of}")
+    return [safe(f"{recording.place} {line}") for line in _sentences(suite, recording, rows, plan)]
 
 
 @dataclass(slots=True)
@@ -140,30 +140,32 @@ class _Rows:
     @classmethod
     def of(cls, recording: Recording, plan: Plan) -> _Rows:
         """Return the rows of a plan."""
-        found = cls()
+        rows = cls()
         for sample in plan.samples():
-            found.total += 1
-            found.seen.add(sample.id)
-            held = recording.conversations.get(sample.id)
-            if held is None:
-                found.missing.append(sample.id)
+            rows.total += 1
+            rows.seen.add(sample.id)
+            conversations = recording.conversations.get(sample.id)
+            if conversations is None:
+                rows.missing.append(sample.id)
                 continue
-            found.covered += 1
-            if (turn := _asks_other(sample, held)) is not None:
-                found.other[sample.id] = turn
-        return found
+            rows.covered += 1
+            if (turn := _asks_other(sample, conversations)) is not None:
+                rows.other[sample.id] = turn
+        return rows
 
 
-def _asks_other(sample: Sample, held: Sequence[RecordedConversation]) -> int | None:
+def _asks_other(sample: Sample, conversations: Sequence[RecordedConversation]) -> int | None:
     """Return the turn from which a scripted row asks something else than in all recorded conversations."""
-    said = [one.content for one in sample.said]
-    if not said:
+    messages = [message.content for message in sample.user_messages]
+    if not messages:
         return None  # a tester says what it likes
     first: list[int | None] = []
-    for one in held:
-        pairs = list(zip(said, (reply.said for reply in one.turns), strict=False))
+    for conversation in conversations:
+        pairs = list(zip(messages, (reply.said for reply in conversation.turns), strict=False))
         differing = next((index for index, pair in enumerate(pairs) if not same_words(*pair)), None)
-        longer = len(pairs) if len(said) > len(one.turns) and one.turns[-1].error is None else None
+        longer = (
+            len(pairs) if len(messages) > len(conversation.turns) and conversation.turns[-1].error is None else None
+        )
         first.append(longer if differing is None else differing)
     known = [turn for turn in first if turn is not None]
     return max(known) if len(known) == len(first) else None
@@ -180,11 +182,11 @@ def _sentences(suite: Suite, recording: Recording, rows: _Rows, plan: Plan) -> I
     if rows.missing:
         yield f"does not have {_join_names(rows.missing)}: a tool that only these rows call is not answered"
     if rows.other:
-        listed = [f"{row} from {turn_label(turn)} on" for row, turn in rows.other.items()]
-        yield f"has other words of the user: {_join_names(listed)}"
+        changes = [f"{row} from {turn_label(turn)} on" for row, turn in rows.other.items()]
+        yield f"has other words of the user: {_join_names(changes)}"
     if plan.takes_all and (left := [row for row in recording.conversations if row not in rows.seen]):
         yield f"has rows that are not run: {_join_names(left)}"
-    most = max(len(held) for held in recording.conversations.values())
+    most = max(len(conversations) for conversations in recording.conversations.values())
     targets = list(dict.fromkeys(reply.target for reply in recording.replies))
     if most > 1:
         by = f" with {len(targets)} targets" if len(targets) > 1 else ""
@@ -196,14 +198,14 @@ def _tools(suite: Suite, recording: Recording) -> Iterator[str]:
     """Yield which recorded tools are not offered any more, and which offered ones were never called."""
     offered = known_tools(suite)
     recorded = list(dict.fromkeys(call.name for call in recording.calls))
-    gone = [name for name in recorded if name not in offered]
-    if offered and gone:
+    missing = [name for name in recorded if name not in offered]
+    if offered and missing:
         new = [name for name in offered if name not in recorded]
         renamed = f"; is it called {_join_names(new)} now?" if new else ""
-        yield f"has calls of tools that no target offers: {_join_names(gone)}{renamed}"
+        yield f"has calls of tools that no target offers: {_join_names(missing)}{renamed}"
 
 
 def _join_names(names: Sequence[str] | Mapping[str, object]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
-    return ", ".join(listed[:_NAMED]) + more
+    all_names = list(names)
+    more = f" and {len(all_names) - _MAX_NAMES:,} more" if len(all_names) > _MAX_NAMES else ""
+    return ", ".join(all_names[:_MAX_NAMES]) + more

@@ -153,7 +153,7 @@ class DatasetSpec(Spec):
 
     @field_validator("format")
     @classmethod
-    def _known(cls, name: str | None) -> str | None:
+    def _check_format(cls, name: str | None) -> str | None:
         if name is not None and name not in names():
             raise ValueError(no_format(name))
         if name is not None and format_named(name).read is None:
@@ -245,4 +245,4 @@ class SuiteSpec(Spec):
         """Every target by its place in the suite: that of `target`, or those of `targets`."""
         if self.target is not None:
             return {("target",): self.target}
-        return {("targets", i): one for i, one in enumerate(self.targets or ())}
+        return {("targets", i): target for i, target in enumerate(self.targets or ())}

@@ -64,7 +64,7 @@ class TargetSpec(Spec):
         return default_calls(str(getattr(self, "kind", "")))
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """The name of each target it stands for, with its model if that is chosen here."""
         raise NotImplementedError
 
@@ -89,7 +89,7 @@ class FunctionTargetSpec(TargetSpec):
     stream: bool | None = None
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or that of its file and function."""
         path, _, function = self.function.rpartition(":")
         return [(self.name or f"{Path(path).stem}.{function}", None)]
@@ -143,7 +143,7 @@ class OpenAITargetSpec(TargetSpec):
         return default_calls(self.kind, offers_tools=bool(self.tools or self.handlers or self.mcp))
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """A target for each model."""
         return _by_model(self.name, self.model_handles)
 
@@ -160,7 +160,7 @@ class HttpTargetSpec(TargetSpec):
     session: str | None = None
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or `http`."""
         return [(self.name or "http", None)]
 
@@ -184,7 +184,7 @@ class WebSocketTargetSpec(TargetSpec):
     session: str | None = None
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or `websocket`."""
         return [(self.name or "websocket", None)]
 
@@ -197,7 +197,7 @@ class A2ATargetSpec(TargetSpec):
     headers: Headers = Field(default_factory=dict)
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or `a2a`."""
         return [(self.name or "a2a", None)]
 
@@ -213,7 +213,7 @@ class McpTargetSpec(TargetSpec, McpSpec):
     arguments: dict[str, Any] | None = Field(default=None, min_length=1)
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or that of the tool."""
         return [(self.name or self.tool, None)]
 
@@ -226,7 +226,7 @@ class TerminalTargetSpec(TargetSpec):
     max_concurrent: int | None = Field(default=1, ge=1, le=1)
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or `terminal`."""
         return [(self.name or "terminal", None)]
 
@@ -242,7 +242,7 @@ class RecordingTargetSpec(TargetSpec):
     recorded_target: str | None = None
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or `recording`."""
         return [(self.name or "recording", None)]
 
@@ -261,7 +261,7 @@ class LettaTargetSpec(TargetSpec):
     cleanup: bool = True
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """A target for each model, or one with the model of the agent."""
         return _by_model(self.name, self.model_handles, "letta")
 
@@ -293,7 +293,7 @@ class LettaCodeTargetSpec(TargetSpec):
     command: str = "letta"
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """A target for each model, or one with the model of the agent."""
         return _by_model(self.name, self.model_handles, "letta_code")
 
@@ -305,7 +305,7 @@ class PluginTargetSpec(TargetSpec):
     config: dict[str, Any] = Field(default_factory=dict)
 
     @property
-    def named(self) -> list[tuple[str, str | None]]:
+    def names_and_models(self) -> list[tuple[str, str | None]]:
         """Its name, or its kind."""
         return [(self.name or self.kind, None)]
 
@@ -356,10 +356,10 @@ PLUGIN_KIND = "(plugin)"
 
 def _kind_of(value: object) -> str | None:
     """Return the tag of a target: its kind, or `PLUGIN_KIND`; None where it has no kind."""
-    written = (
+    fields = (
         cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"kind": getattr(value, "kind", None)}
     )
-    kind = written.get("kind")
+    kind = fields.get("kind")
     if isinstance(kind, str) and kind not in BUILT_IN_TARGETS and kind in target_kinds.plugin_names():
         return PLUGIN_KIND
     return None if kind is None else str(kind)

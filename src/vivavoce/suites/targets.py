@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from vivavoce.tools.toolbox import FunctionTool, Toolbox
 
 
-def opened(suite: Suite, path: str) -> Recording:
+def open_recording(suite: Suite, path: str) -> Recording:
     """Return the recording at a path of a suite.
 
     Raises:
@@ -60,10 +60,10 @@ def opened(suite: Suite, path: str) -> Recording:
     """
     place = suite.base / path
     try:
-        found = place.stat()
+        status = place.stat()
     except OSError:
         return _read_recording(place)
-    return _read(place, found.st_mtime_ns, found.st_size)
+    return _read(place, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=4)
@@ -107,7 +107,7 @@ def toolbox_of(spec: OpenAITargetSpec, suite: Suite) -> Toolbox:
 def _replay(suite: Suite) -> Replay | None:
     """Return the recording that answers the tools of a suite's targets, None where it has none with calls."""
     spec = suite.spec.recording
-    recording = None if spec is None else opened(suite, spec.path)
+    recording = None if spec is None else open_recording(suite, spec.path)
     if spec is None or recording is None or not recording.calls:
         return None
     return lazy("vivavoce.tools.recordings:Replay")(recording, frozenset(spec.live))
@@ -132,20 +132,20 @@ def offered_names(spec: AnyTargetSpec) -> list[str] | None:
     """Return the names of the tools of a target, None where they are not known before it runs."""
     if not isinstance(spec, OpenAITargetSpec) or spec.mcp is not None:
         return None
-    named, defined = _by_name(spec.tools or ()), spec.tools or ()
+    tools_by_name, defined = _by_name(spec.tools or ()), spec.tools or ()
     functions = [name for name, form in (spec.handlers or {}).items() if isinstance(form, FunctionForm)]
-    return None if len(named) < len(defined) else list(dict.fromkeys([*named, *functions]))
+    return None if len(tools_by_name) < len(defined) else list(dict.fromkeys([*tools_by_name, *functions]))
 
 
 def known_tools(suite: Suite) -> list[str]:
     """Return the names of the tools of the targets, none if some target may have others."""
-    found: dict[str, None] = {}
+    all_names: dict[str, None] = {}
     for target in suite.spec.all_targets.values():
         names = offered_names(target)
         if not names:
             return []
-        found |= dict.fromkeys(names)
-    return list(found)
+        all_names |= dict.fromkeys(names)
+    return list(all_names)
 
 
 def row_check(suite: Suite) -> Callable[[Sample], None]:
@@ -188,8 +188,8 @@ def _handler(
         tool: type[FunctionTool] = lazy("vivavoce.tools.toolbox:FunctionTool")
         return tool(name, function, definition, form.timeout or timeout)
     if isinstance(form, RecordingForm):
-        found = opened(suite, form.recordings)
-        return lazy("vivavoce.tools.recordings:Recordings")(found.calls, found.place)
+        recording = open_recording(suite, form.recordings)
+        return lazy("vivavoce.tools.recordings:Recordings")(recording.calls, recording.place)
     return Canned(form, f"handlers.{name}")
 
 
@@ -220,10 +220,10 @@ class _Context:
 
     def key(self, variable: str, base_url: str) -> str | None:
         """Return an API key from the environment; a local address needs none."""
-        found = os.environ.get(variable) or None
-        if found is None and self.keys_needed and not is_loopback(base_url):
+        key = os.environ.get(variable) or None
+        if key is None and self.keys_needed and not is_loopback(base_url):
             raise UsageError(f"{base_url} needs a key: set the environment variable {variable}")
-        return found
+        return key
 
     def load(self, reference: str | None) -> Any:
         return None if reference is None else load_object(reference, self.suite.base)
@@ -257,9 +257,9 @@ def check_rows(suite: Suite, targets: Sequence[Target], rows: SampleCount) -> No
         several = f"{rows.returning} row{'s have' if rows.returning != 1 else ' has'} several sessions"
         problems += (f"{several}, and {cannot_return(target.name)}" for target in targets if not knows_users(target))
     if rows.continued:
-        begun = f"{rows.continued} row{'s have' if rows.continued != 1 else ' has'} a 'history'"
+        continued_rows = f"{rows.continued} row{'s have' if rows.continued != 1 else ' has'} a 'history'"
         problems += (
-            f"{begun}, and {lacks_history(target.name)}" for target in targets if not gets_conversation(target)
+            f"{continued_rows}, and {lacks_history(target.name)}" for target in targets if not gets_conversation(target)
         )
     if problems:
         raise UsageError(*(suite.document.problem(("dataset",), problem) for problem in problems))
@@ -270,7 +270,7 @@ def target_limits(suite: Suite, concurrency: int) -> list[Limits]:
     return [
         Limits(at_most(spec, concurrency), None if isinstance(spec, _TIMED) else spec.timeout, spec.max_retries)
         for spec in suite.spec.all_targets.values()
-        for _ in spec.named
+        for _ in spec.names_and_models
     ]
 
 
@@ -300,19 +300,19 @@ def _check_names(suite: Suite) -> None:
     seen: dict[str, KeyPath] = {}
     specs = suite.spec.all_targets
     for at, spec in specs.items():
-        for name, _ in spec.named:
+        for name, _ in spec.names_and_models:
             other = seen.setdefault(name, at)
             if other != at:
                 raise UsageError(suite.document.problem(at, _same_name(name, other, specs[other], spec)))
-        names = [name for name, _ in spec.named]
-        if twice := next((model for name, model in spec.named if names.count(name) > 1), None):
+        names = [name for name, _ in spec.names_and_models]
+        if twice := next((model for name, model in spec.names_and_models if names.count(name) > 1), None):
             raise UsageError(suite.document.problem((*at, "model_handles"), f"'{twice}' is listed twice"))
 
 
 def _same_name(name: str, at: KeyPath, first: TargetSpec, second: TargetSpec) -> str:
     place = ".".join(map(str, at))
-    one, other = (dict(spec) for spec in (first, second))
-    differing = [field for field in {**one, **other} if one.get(field) != other.get(field)]
+    fields, other = (dict(spec) for spec in (first, second))
+    differing = [field for field in {**fields, **other} if fields.get(field) != other.get(field)]
     if not differing:
         return f"is the same target as {place}; remove one of them"
     unlike = f", and differs in {', '.join(sorted(differing))}" if type(first) is type(second) else ""
@@ -324,14 +324,14 @@ def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
     try:
         targets = _BUILDERS[type(spec)](spec, context)
     except UsageError as error:
-        raise UsageError(*document.placed(at, error)) from error
+        raise UsageError(*document.problems_at(at, error)) from error
     for target in targets:
         declare_visible_calls(target, spec.calls or spec.default_calls)
     return targets
 
 
 def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:
-    return [as_target(context.load(spec.function), name, stream=bool(spec.stream)) for name, _ in spec.named]
+    return [as_target(context.load(spec.function), name, stream=bool(spec.stream)) for name, _ in spec.names_and_models]
 
 
 def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
@@ -349,7 +349,7 @@ def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
             tools=toolbox,
             limits=context.limits,
         )
-        for name, handle in spec.named
+        for name, handle in spec.names_and_models
     ]
 
 
@@ -365,7 +365,7 @@ def _http(spec: HttpTargetSpec, context: _Context) -> list[Target]:
             session=spec.session,
             limits=context.limits,
         )
-        for name, _ in spec.named
+        for name, _ in spec.names_and_models
     ]
 
 
@@ -382,27 +382,33 @@ def _websocket(spec: WebSocketTargetSpec, context: _Context) -> list[Target]:
             headers=spec.headers,
             timeout=spec.timeout,
         )
-        for name, _ in spec.named
+        for name, _ in spec.names_and_models
     ]
 
 
 def _a2a(spec: A2ATargetSpec, context: _Context) -> list[Target]:
-    return [kinds.A2ATarget(name, spec.url, headers=spec.headers, limits=context.limits) for name, _ in spec.named]
+    return [
+        kinds.A2ATarget(name, spec.url, headers=spec.headers, limits=context.limits)
+        for name, _ in spec.names_and_models
+    ]
 
 
 def _mcp(spec: McpTargetSpec, context: _Context) -> list[Target]:
     server = mcp_server(spec, spec.timeout, context.suite)
-    return [kinds.McpTarget(name, server, spec.tool, arguments=spec.arguments) for name, _ in spec.named]
+    return [kinds.McpTarget(name, server, spec.tool, arguments=spec.arguments) for name, _ in spec.names_and_models]
 
 
 def _terminal(spec: TerminalTargetSpec, context: _Context) -> list[Target]:
     del context
-    return [kinds.TerminalTarget(name) for name, _ in spec.named]
+    return [kinds.TerminalTarget(name) for name, _ in spec.names_and_models]
 
 
 def _recording(spec: RecordingTargetSpec, context: _Context) -> list[Target]:
     recording_target = lazy("vivavoce.targets.recording:RecordingTarget")
-    return [recording_target(opened(context.suite, spec.path), name, spec.recorded_target) for name, _ in spec.named]
+    return [
+        recording_target(open_recording(context.suite, spec.path), name, spec.recorded_target)
+        for name, _ in spec.names_and_models
+    ]
 
 
 def _letta(spec: LettaTargetSpec, context: _Context) -> list[Target]:
@@ -413,7 +419,8 @@ def _letta(spec: LettaTargetSpec, context: _Context) -> list[Target]:
     if not access.api_key:
         context.key("LETTA_API_KEY", access.base_url)
     return [
-        kinds.LettaTarget(source, access, name=name, model=handle, cleanup=spec.cleanup) for name, handle in spec.named
+        kinds.LettaTarget(source, access, name=name, model=handle, cleanup=spec.cleanup)
+        for name, handle in spec.names_and_models
     ]
 
 
@@ -435,7 +442,7 @@ def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
     factory = context.load(spec.agent_script)
     return [
         kinds.LettaCodeTarget(options, name=name, model=handle, access=access, factory=factory)
-        for name, handle in spec.named
+        for name, handle in spec.names_and_models
     ]
 
 
@@ -452,16 +459,16 @@ def _plugin(spec: PluginTargetSpec, context: _Context) -> list[Target]:
     make = target_kinds.get(spec.kind)
     options = read_options(make, from_environment(spec.config, "config"), label, skipped=1)
     targets: list[Target] = []
-    for name, _ in spec.named:
+    for name, _ in spec.names_and_models:
         try:
             with foreign_code():
-                made: object = make(name, **options)
+                target: object = make(name, **options)
         except VivavoceError:
             raise
         except Exception as error:
             text = f"{label} of a plugin failed: {type(error).__name__}: {' '.join(str(error).split())}"
             raise UsageError(text) from error
-        targets.append(as_target(made, name))
+        targets.append(as_target(target, name))
     return targets
 
 

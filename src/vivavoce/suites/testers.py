@@ -40,7 +40,7 @@ def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:
         agent = _Builder(spec, suite.base, judges).agent()
         return Tester(agent, spec.persona, spec.adversarial, [_read_shared(persona) for persona in spec.personas])
     except UsageError as error:
-        raise UsageError(*suite.document.placed(("tester",), error)) from error
+        raise UsageError(*suite.document.problems_at(("tester",), error)) from error
 
 
 def _read_shared(spec: PersonaShare) -> tuple[float, Persona]:
@@ -82,8 +82,8 @@ class _Builder:
         if name is None:
             raise UsageError("name the tester model: use tester.model in the suite, --tester, or VIVAVOCE_TESTER")
         model = self.judges.open(name, spec)
-        named = spec.judge or settings().judge
-        judge = model if named is None else self.judges.open(named, spec)
+        judge_name = spec.judge or settings().judge
+        judge = model if judge_name is None else self.judges.open(judge_name, spec)
         options: AgentOptions = {
             "judge": judge,
             "goal_metric": self._goal(judge),
@@ -107,11 +107,11 @@ class _Builder:
     def _goal(self, judge: Model) -> GoalMetric:
         return "simple" if self.spec.goal_metric == "simple" else self._metric(self.spec.goal_metric, judge)
 
-    def _metric(self, named: str | TesterMetricSpec, judge: Model) -> BaseMultiTurnMetric:
-        how = TesterMetricSpec(metric=named) if isinstance(named, str) else named
+    def _metric(self, choice: str | TesterMetricSpec, judge: Model) -> BaseMultiTurnMetric:
+        how = TesterMetricSpec(metric=choice) if isinstance(choice, str) else choice
         name = how.name or short_name(how.metric)
         grader = MetricGraderSpec(kind="metric", **how.model_dump(exclude={"name"}))
-        return metric_of(name, grader, self.base, lambda one: one if not isinstance(one, str) else judge, "judge")
+        return metric_of(name, grader, self.base, lambda model: model if not isinstance(model, str) else judge, "judge")
 
     def _strategy(self) -> Strategy:
         spec = self.spec

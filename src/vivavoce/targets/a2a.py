@@ -20,7 +20,7 @@ from vivavoce.records.trajectory import default_calls
 from vivavoce.settings import environment_of, from_environment
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.wire.http import Client, Limits, checked_url
-from vivavoce.wire.own_traffic import marked
+from vivavoce.wire.own_traffic import add_marks
 
 _CARD = "/.well-known/agent-card.json"
 _ENDED, _ASKS = "completed", "input-required"
@@ -97,14 +97,14 @@ class A2ATarget:
             TargetFault: it answered with an error, or with something else than JSON-RPC.
         """
         request = {"jsonrpc": "2.0", "id": uuid.uuid4().hex, "method": method, "params": params}
-        headers = marked({"Content-Type": "application/json", "A2A-Version": dialect.version, **self.headers})
+        headers = add_marks({"Content-Type": "application/json", "A2A-Version": dialect.version, **self.headers})
         answer = await self._client.request("POST", url, json.dumps(request).encode(), headers)
         fields = fields_in(answer.json())
         if result := fields_in(fields.get("result")):
             return result
         error = fields_in(fields.get("error"))
         if not error:
-            raise answer.malformed("is not a JSON-RPC response: it has neither result nor error")
+            raise answer.malformed_fault("is not a JSON-RPC response: it has neither result nor error")
         text = f"{self.name} refused {method}: {error.get('message')} ({error.get('code')})"
         raise TargetFault(text, kind="refused", evidence=shorten(answer.text))
 
@@ -119,7 +119,7 @@ class A2ATarget:
                 return address, _ZERO if is_old else _ONE
         if card.get("preferredTransport", "JSONRPC") == "JSONRPC" and (address := text_in(card.get("url"))):
             return address, _ZERO
-        raise answer.malformed("has no JSON-RPC interface, which this target needs")
+        raise answer.malformed_fault("has no JSON-RPC interface, which this target needs")
 
 
 class A2ASession:

@@ -28,7 +28,7 @@ from vivavoce.targets.target import (
     read_reply,
 )
 from vivavoce.user_code import foreign_code
-from vivavoce.validation import changed, unchecked
+from vivavoce.validation import construct, copy_with
 
 T = TypeVar("T")
 
@@ -210,7 +210,7 @@ class Dialogue:
         mark = message.mark
         if self._messages or mark is None or mark.number == 1:
             return []
-        return [changed(one, {"session": mark}) for one in self.opening]
+        return [copy_with(one, {"session": mark}) for one in self.opening]
 
     async def say(self, message: HumanMessage) -> Turn:
         """Send a message and return the exchange; one that failed has its failure, and is left out of later requests.
@@ -234,7 +234,7 @@ class Dialogue:
         messages: list[AnyMessage] = [*greeting, message, *reply.messages]
         fields: dict[str, Any] = {"index": index, "messages": messages, "started_at": started, "seconds": seconds}
         fields["usage"] = None if reply.usage is None else Usage.model_validate(reply.usage)
-        return unchecked(Turn, fields)
+        return construct(Turn, fields)
 
     async def state(self) -> dict[str, Any] | None:
         """Return the state of the target, None where it has none to show.

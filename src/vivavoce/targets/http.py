@@ -22,7 +22,7 @@ from vivavoce.targets.template import (
 )
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
-from vivavoce.wire.own_traffic import marked
+from vivavoce.wire.own_traffic import add_marks
 
 VARIABLES = ("message", "messages", "conversation_id", "user", "session", "sample")
 COOKIE = "cookie"
@@ -94,7 +94,7 @@ class HttpTarget:
         values = {**values, "environment": self.environment}
         data = _encoded(self.body.fill(values), self.body.place) if self.has_body else None
         filled = self.headers.fill(values)
-        headers = marked(header_lines(filled, self.headers.place))
+        headers = add_marks(header_lines(filled, self.headers.place))
         if cookies:
             headers["Cookie"] = _cookie_header(cookies)
         return await self._client.request(self.method, url, data, headers, repeatable=self.stateless)
@@ -144,7 +144,7 @@ class HttpSession:
         try:
             return read_reply(reply, f"{target.name} ({answer.source})")
         except TargetFault as fault:
-            raise fault.restated(str(fault), evidence=shorten(answer.text)) from fault.__cause__
+            raise fault.restate(str(fault), evidence=shorten(answer.text)) from fault.__cause__
 
     async def state(self) -> dict[str, Any] | None:
         """Return None: HTTP shows no state of the bot."""
@@ -170,7 +170,7 @@ def _reply(answer: Answer, path: str) -> object:
         return answer.text if path else _text(answer)
     value = _find(answer.json(), path, answer, "reply")
     if is_object(value) and not {"role", "type"} & value.keys():
-        raise answer.malformed(f"has {shape_of(value)} at reply '{path}'; give the path of the text in it")
+        raise answer.malformed_fault(f"has {shape_of(value)} at reply '{path}'; give the path of the text in it")
     return value
 
 
@@ -181,7 +181,7 @@ def _text(answer: Answer) -> str:
     except (ValueError, RecursionError):
         return answer.text
     if is_object(whole):
-        raise answer.malformed(f"is {shape_of(whole)}; set reply: to the path of the reply")
+        raise answer.malformed_fault(f"is {shape_of(whole)}; set reply: to the path of the reply")
     return answer.text
 
 
@@ -191,7 +191,7 @@ def _find(payload: Any, path: str, answer: Answer, what: str, default: object = 
     except NotThere as error:
         if default is not _MISSING:
             return default
-        raise answer.malformed(f"has nothing at {what} '{path}': {error}") from error
+        raise answer.malformed_fault(f"has nothing at {what} '{path}': {error}") from error
 
 
 def _header_sources(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:

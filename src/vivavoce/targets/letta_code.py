@@ -479,7 +479,7 @@ class LettaCodeSession:
         except Fault as fault:
             sources = [fault.evidence, self._process.evidence()]
             evidence = shorten("\n".join(text for text in sources if text) or None)
-            raise fault.restated(str(fault), evidence=evidence) from fault.__cause__
+            raise fault.restate(str(fault), evidence=evidence) from fault.__cause__
         unasked, self._unasked = self._unasked, None
         return Reply(reply.messages, _sum(unasked, reply.usage))
 

@@ -20,7 +20,7 @@ from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, Target
 from vivavoce.records.score import shorten
 from vivavoce.targets.target import Opening
 from vivavoce.wire.http import Limits, checked_url, retry_after
-from vivavoce.wire.own_traffic import marked
+from vivavoce.wire.own_traffic import add_marks
 
 if TYPE_CHECKING:
     import httpx
@@ -146,7 +146,7 @@ class LettaAccess:
         if not self.api_key:
             return fault
         evidence = fault.evidence and fault.evidence.replace(self.api_key, "***")
-        return fault.restated(str(fault).replace(self.api_key, "***"), evidence=evidence)
+        return fault.restate(str(fault).replace(self.api_key, "***"), evidence=evidence)
 
 
 _collected: ContextVar[list[str] | None] = ContextVar("collected_agents", default=None)
@@ -222,7 +222,7 @@ def _refused(error: APIStatusError) -> Fault:
 
 async def _mark(request: httpx.Request) -> None:
     """Mark a request as one of a test."""
-    request.headers.update(marked(request.headers))
+    request.headers.update(add_marks(request.headers))
 
 
 async def _bound(response: httpx.Response) -> None:

@@ -13,7 +13,7 @@ from vivavoce.records.trajectory import default_calls, tool_results
 from vivavoce.targets.target import OfferedTools, Opening, Reply, Tools, ToolSession, World, unanswered
 from vivavoce.wire.chat import ChatEndpoint, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
-from vivavoce.wire.own_traffic import marked
+from vivavoce.wire.own_traffic import add_marks
 
 _ENDED = (None, "stop", "tool_calls", "function_call")
 
@@ -155,7 +155,7 @@ class OpenAISession:
         target, offered = self.target, self.tools.offered
         messages = wire_messages([*target.opening, *turn.asked, *turn.done])
         tools = {"tools": offered} if offered else {}
-        completion = await target.endpoint.complete({**target.body, **tools, "messages": messages}, marked())
+        completion = await target.endpoint.complete({**target.body, **tools, "messages": messages}, add_marks())
         turn.usage = total([turn.usage, completion.usage])
         message = completion.message
         if completion.finish_reason not in _ENDED:
@@ -210,4 +210,4 @@ def _with_steps(fault: Fault, done: Sequence[AnyMessage]) -> Fault:
     """Return a failure with what the model had done in the turn, where nothing else was seen."""
     if not done or fault.evidence is not None:
         return fault
-    return fault.restated(str(fault), evidence=shorten("\n".join(message.pretty_repr() for message in done)))
+    return fault.restate(str(fault), evidence=shorten("\n".join(message.pretty_repr() for message in done)))

@@ -16,7 +16,7 @@ from vivavoce.targets.target import FirstToken, Opening, Reply, read_reply
 from vivavoce.targets.template import NotThere, address_template, header_lines, structure_template, value_at
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import checked_url
-from vivavoce.wire.own_traffic import marked
+from vivavoce.wire.own_traffic import add_marks
 from vivavoce.wire.session import open_session
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class WebSocketSession:
 
         target = self._target
         url = target.url.fill({**self._values, **_NOTHING_YET})
-        headers = marked(header_lines(target.headers.fill({**self._values, **_NOTHING_YET}), target.headers.place))
+        headers = add_marks(header_lines(target.headers.fill({**self._values, **_NOTHING_YET}), target.headers.place))
         first = None if target.first is None else target.first.fill({**self._values, **_NOTHING_YET})
         self._client = open_session(1, is_websocket=True)
         try:

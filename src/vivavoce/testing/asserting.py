@@ -33,7 +33,7 @@ from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Failure, Score
 from vivavoce.records.trajectory import TestStatus, Trajectory
 from vivavoce.report.graded_run import show_command
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.run.attempt import RECORDED, Grades, Task, hold
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.conversations import GivenRow, given_sample
@@ -44,7 +44,15 @@ from vivavoce.settings import settings
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.suites.expectations import Assertions
 from vivavoce.suites.grading_spec import JudgeSpec
-from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
+from vivavoce.testing.failure_text import (
+    all_scores,
+    broken_text,
+    decides,
+    error_scores,
+    missed_scores,
+    missed_text,
+    name_of,
+)
 from vivavoce.testing.running import RunningTest, running_test
 from vivavoce.testing.session import SharedSession
 
@@ -52,7 +60,7 @@ Asserted = Sequence[Mapping[str, Any] | Message] | GivenRow | TestResult | RunRe
 """Messages, a conversation, a row with `messages` and what is known, the result of a test of a tester, or of a run."""
 
 _NEEDS_JUDGE = "needs a judge: give model=…, set viva_judge in [tool.pytest.ini_options], or set VIVAVOCE_JUDGE"
-SHOWN = 3
+MAX_CONVERSATIONS = 3
 """Conversations of a run that are shown."""
 _FAULTS: Mapping[str, type[Fault]] = {
     "target": TargetFault,
@@ -93,7 +101,7 @@ def viva_assert(
         return _assert_run(conversation)
     session = SharedSession() if test is None else test.session()
     try:
-        outcome = wait_for(_measured(session, conversation, as_several(metrics), model, known))
+        outcome = wait_for(_measure(session, conversation, as_several(metrics), model, known))
         if test is not None:
             test.note("viva_run", session.assertions.run_id)
             which = name_of(outcome).removeprefix(test.name)
@@ -115,9 +123,9 @@ def _check(outcome: Outcome, session: SharedSession) -> None:
     """Raise what an outcome amounts to; a failure is certain whatever an error hides, so it comes first."""
     __tracebackhide__ = True
     run_id, options = session.assertions.run_id, session.options
-    if missed(outcome):
+    if missed_scores(outcome):
         raise AssertionError(missed_text(outcome, run_id, options))
-    if broken(outcome):
+    if error_scores(outcome):
         raise _fault(outcome, broken_text(outcome, run_id, options))
     skipped = [f"{name}: {score.reason}" for name, score in outcome.scores.items() if score.state == "skipped"]
     if len(skipped) == len(outcome.scores):
@@ -128,14 +136,14 @@ def _check(outcome: Outcome, session: SharedSession) -> None:
 
 def _fault(outcome: Outcome, text: str) -> Fault:
     """Return the failure of a target, a judge or a grader as the exception that it was."""
-    failures = [score.failure for score in broken(outcome).values()]
-    failure = outcome.attempt.failure or next((one for one in failures if one is not None), None)
+    failures = [score.failure for score in error_scores(outcome).values()]
+    failure = outcome.attempt.failure or next((failure for failure in failures if failure is not None), None)
     if failure is None:
         return GraderFault(text)
     return _FAULTS.get(failure.blame, Fault)(text, kind=failure.kind, evidence=failure.evidence)
 
 
-async def _measured(
+async def _measure(
     session: SharedSession,
     conversation: Asserted,
     metrics: Sequence[Named],
@@ -144,14 +152,14 @@ async def _measured(
 ) -> Outcome:
     """Measure a conversation and store it with its scores."""
     test = running_test()
-    named, trial = ("conversation", 0) if test is None else (test.name, test.trial)
-    subject = _subject(conversation, known, session.assertions.name_for(named, trial))
+    test_name, trial = ("conversation", 0) if test is None else (test.name, test.trial)
+    subject = _subject(conversation, known, session.assertions.name_for(test_name, trial))
     judges = _Judges(session, model)
-    chosen = [with_judges(metric, judges.choose) for metric in choose(metrics)]
-    for metric in chosen:
+    judged_metrics = [with_judges(metric, judges.choose) for metric in choose(metrics)]
+    for metric in judged_metrics:
         if any(part.model is None for part in asking(metric)):
             raise UsageError(f"the metric '{metric.name}' {_NEEDS_JUDGE}")
-    measured = [deciding_grader(metric.name, metric) for metric in chosen]
+    measured = [deciding_grader(metric.name, metric) for metric in judged_metrics]
     check_call_options(measured, lambda: [subject.sample])
     graders = (*measured, *_own_graders(subject, judges, bool(measured)))
     if not graders:
@@ -164,7 +172,7 @@ async def _measured(
     try:
         outcome = grades.ungraded(attempt) if attempt.failure is not None else await grades.grade(attempt, sample)
     finally:
-        for metric in chosen:
+        for metric in judged_metrics:
             await metric.close()
     await session.assertions.add(outcome)
     return outcome
@@ -179,15 +187,15 @@ class _Judges:
     """The judges of one assertion: the one that is given with it, a metric's own, or that of the session."""
 
     session: SharedSession
-    given: ModelLike | None
+    model: ModelLike | None
 
     def choose(self, own: Model | None) -> Model | None:
         """Return the judge of a metric."""
         if own is not None:
-            return self._opened(own)
-        return self.session.judge if self.given is None else self._opened(self.given)
+            return self._open(own)
+        return self.session.judge if self.model is None else self._open(self.model)
 
-    def _opened(self, judge: ModelLike) -> Model:
+    def _open(self, judge: ModelLike) -> Model:
         judges = self.session.judges
         return judges.open(judge if isinstance(judge, str) else as_model(judge), JudgeSpec())
 
@@ -208,11 +216,11 @@ def _own_graders(subject: _Subject, judges: _Judges, measured: bool) -> Iterator
     """
     if subject.sample.expect is not None:
         Assertions().check(subject.sample)
-        asked = asked_by(subject.sample)
-        judge = judges.choose(None) if any(one.asks for one in asked.values()) else None
-        if judge is None and any(one.asks for one in asked.values()):
+        metric_assertions = asked_by(subject.sample)
+        judge = judges.choose(None) if any(assertion.asks for assertion in metric_assertions.values()) else None
+        if judge is None and any(assertion.asks for assertion in metric_assertions.values()):
             raise UsageError(f"an assertion of expect {_NEEDS_JUDGE}")
-        yield ExpectMetric(judge).asking(asked)
+        yield ExpectMetric(judge).asking(metric_assertions)
     if subject.trajectory is not None and not measured:
         yield FunctionGrading(function="target_passed").grader("target_passed", Path())
 
@@ -227,8 +235,8 @@ def _subject(conversation: Asserted, known: Mapping[str, Any], name: str) -> _Su
         fields = {"goal": conversation.context.goal or None, "policy": conversation.context.policy, **known}
         row = {key: value for key, value in fields.items() if value is not None}
         sample = read_sample({"input": name, **row, "id": name}, line=0, position=0, base=Path())
-        trajectory = _led(conversation)
-        return _Subject(sample.held(trajectory.messages), trajectory)
+        trajectory = _tester_trajectory(conversation)
+        return _Subject(sample.with_messages(trajectory.messages), trajectory)
     return _Subject(_sample(conversation, known, name))
 
 
@@ -249,12 +257,12 @@ def _sample(conversation: Any, known: Mapping[str, Any], name: str) -> Sample:
     return sample.model_copy(update={"id": name})
 
 
-def _led(result: TestResult) -> Trajectory:
+def _tester_trajectory(result: TestResult) -> Trajectory:
     """Return the conversation of a test with what the tester left; one that could not be held is a failure."""
     failure = None
     if result.status is TestStatus.ERROR and not result.target_passed:
-        said = result.stop_reason or "the test ended with an error"
-        failure = result.failure or Failure(blame=result.blame or "environment", kind="test", message=said)
+        reason = result.stop_reason or "the test ended with an error"
+        failure = result.failure or Failure(blame=result.blame or "environment", kind="test", message=reason)
     return Trajectory.model_construct(
         opening=result.opening,
         turns=[turn.exchange for turn in result.history],
@@ -287,20 +295,25 @@ def _assert_run(result: RunResult) -> Mapping[str, Score]:
     options = [] if result.place == settings().store else ["--store", result.place]
     outcomes = list(result.outcomes())
     only_warn = {grader.name for grader in summary.graders if grader.severity == "warn"}
-    wrong = [outcome for outcome in outcomes if missed(outcome, only_warn)]
-    shown = [f"{name_of(outcome)}: {missed_text(outcome, run_id, options, only_warn)}" for outcome in wrong[:SHOWN]]
-    more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
-    reasons = [f"  {line}" for line in explained(summary)]
+    wrong = [outcome for outcome in outcomes if missed_scores(outcome, only_warn)]
+    misses = [
+        f"{name_of(outcome)}: {missed_text(outcome, run_id, options, only_warn)}"
+        for outcome in wrong[:MAX_CONVERSATIONS]
+    ]
+    more = [f"and {len(wrong) - MAX_CONVERSATIONS} more"] if len(wrong) > MAX_CONVERSATIONS else []
+    reasons = [f"  {line}" for line in explain_verdict(summary)]
     if summary.verdict == "fail" or (summary.verdict is None and wrong):
         head = f"run {run_id}: {len(wrong)} of {len(outcomes)} conversations did not pass"
-        raise AssertionError("\n".join([head, *reasons, "", *shown, *more]))
+        raise AssertionError("\n".join([head, *reasons, "", *misses, *more]))
     if result.stopped_by is not None or summary.verdict == "inconclusive":
         texts = [
-            f"{name_of(outcome)}: {broken_text(outcome, run_id, options)}" for outcome in outcomes if broken(outcome)
+            f"{name_of(outcome)}: {broken_text(outcome, run_id, options)}"
+            for outcome in outcomes
+            if error_scores(outcome)
         ]
         see = show_command(run_id, "SAMPLE", options)
         head = f"run {run_id} is inconclusive: {result.stopped_by or 'something could not be judged'}; {see}"
-        raise SuiteFault("\n".join([head, *reasons, *texts[:SHOWN], *shown]), kind="inconclusive")
+        raise SuiteFault("\n".join([head, *reasons, *texts[:MAX_CONVERSATIONS], *misses]), kind="inconclusive")
     if summary.verdict is None and not any(decides(outcome) for outcome in outcomes):
         raise SuiteFault("nothing was asserted: no grader decides what passes", kind="inapplicable")
     return outcomes[0].scores if len(outcomes) == 1 else {}

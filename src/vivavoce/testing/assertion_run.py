@@ -34,7 +34,7 @@ class AssertionRun:
     run_id: str
     _positions: count[int] = field(default_factory=count)
     _claims: list[AbstractContextManager[None]] = field(default_factory=list[AbstractContextManager[None]])
-    _named: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+    _name_counts: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
     @property
     def grading_id(self) -> str:
@@ -48,8 +48,8 @@ class AssertionRun:
 
     def name_for(self, test: str, trial: int) -> str:
         """Return the name of one more conversation of a trial: that of the test, from the second on numbered."""
-        self._named[test, trial] += 1
-        number = self._named[test, trial]
+        self._name_counts[test, trial] += 1
+        number = self._name_counts[test, trial]
         return test if number == 1 else f"{test} ({number})"
 
     async def add(self, outcome: Outcome) -> None:

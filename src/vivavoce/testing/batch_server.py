@@ -61,15 +61,15 @@ class BatchServer(LoopbackServer):
     ) -> None:
         super().__init__(answer, delay=delay, port=port)
         self.plan = plan or Plan()
-        self.made: list[MadeBatch] = []
+        self.batches: list[MadeBatch] = []
         self.calls: list[Call] = []
         self._files: dict[str, list[dict[str, Any]]] = {}
         self._refused: dict[str, dict[str, str]] = {}
 
     @property
-    def asked(self) -> list[str]:
+    def request_names(self) -> list[str]:
         """The names of all requests that batches were made of, those of a refused batch left out."""
-        return [name for batch in self.made if batch.id not in self._refused for name in batch.requests]
+        return [name for batch in self.batches if batch.id not in self._refused for name in batch.requests]
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         path = request.path.removeprefix("/v1")
@@ -83,36 +83,36 @@ class BatchServer(LoopbackServer):
         place = path.strip("/").split("/")
         match request.method, place:
             case "POST", ["files"]:
-                return await self._done("upload", request, self._upload)
+                return await self._answer_call("upload", request, self._upload)
             case "POST", ["batches"]:
-                return await self._done("create", request, self._create)
+                return await self._answer_call("create", request, self._create)
             case "GET", ["batches"]:
-                return await self._done("list", request, self._listed)
+                return await self._answer_call("list", request, self._list)
             case "GET", ["batches", name]:
-                return await self._done("look", request, lambda _: self._looked_at(name))
+                return await self._answer_call("look", request, lambda _: self._looked_at(name))
             case "POST", ["batches", name, "cancel"]:
-                return await self._done("cancel", request, lambda _: self._cancelled(name))
+                return await self._answer_call("cancel", request, lambda _: self._cancel(name))
             case "GET", ["files", name, "content"]:
-                return await self._done("results", request, lambda _: self._lines(name))
+                return await self._answer_call("results", request, lambda _: self._lines(name))
             case _:
                 return _json({"error": {"message": f"there is no {path}"}}, 404)
 
     async def _anthropic(self, request: web.Request, rest: str) -> web.StreamResponse:
         match request.method, rest.split("/"):
             case "POST", [""]:
-                return await self._done("create", request, self._create)
+                return await self._answer_call("create", request, self._create)
             case "GET", [""]:
-                return await self._done("list", request, self._listed)
+                return await self._answer_call("list", request, self._list)
             case "GET", [name]:
-                return await self._done("look", request, lambda _: self._looked_at(name))
+                return await self._answer_call("look", request, lambda _: self._looked_at(name))
             case "POST", [name, "cancel"]:
-                return await self._done("cancel", request, lambda _: self._cancelled(name))
+                return await self._answer_call("cancel", request, lambda _: self._cancel(name))
             case "GET", [name, "results"]:
-                return await self._done("results", request, lambda _: self._messages(name))
+                return await self._answer_call("results", request, lambda _: self._messages(name))
             case _:
                 return _json({"error": {"message": f"there is no {rest}"}}, 404)
 
-    async def _done(
+    async def _answer_call(
         self, call: Call, request: web.Request, do: Callable[[bytes], web.StreamResponse]
     ) -> web.StreamResponse:
         self.calls.append(call)
@@ -134,33 +134,35 @@ class BatchServer(LoopbackServer):
         body = cast("dict[str, Any]", json.loads(sent))
         file = str(body.get("input_file_id", ""))
         requests: list[dict[str, Any]] = self._files[file] if file else body["requests"]
-        named = {request["custom_id"]: request["body"] if file else request["params"] for request in requests}
-        batch = MadeBatch(f"batch_{len(self.made) + 1}", file, named, time.time())
-        self.made.append(batch)
+        requests_by_name = {
+            request["custom_id"]: request["body"] if file else request["params"] for request in requests
+        }
+        batch = MadeBatch(f"batch_{len(self.batches) + 1}", file, requests_by_name, time.time())
+        self.batches.append(batch)
         if self.plan.refusals:
             self._refused[batch.id] = self.plan.refusals.pop(0)
         return _json(self._state(batch))
 
-    def _listed(self, sent: bytes) -> web.StreamResponse:
+    def _list(self, sent: bytes) -> web.StreamResponse:
         del sent
-        newest = self.made[::-1]
-        return _json({"data": [self._state(one) for one in newest]})
+        newest = self.batches[::-1]
+        return _json({"data": [self._state(batch) for batch in newest]})
 
     def _looked_at(self, name: str) -> web.StreamResponse:
-        made = self._batch(name)
-        made.looks += 1
-        return _json(self._state(made))
+        batch = self._batch(name)
+        batch.looks += 1
+        return _json(self._state(batch))
 
-    def _cancelled(self, name: str) -> web.StreamResponse:
-        made = self._batch(name)
-        made.cancelled = True
-        return _json(self._state(made))
+    def _cancel(self, name: str) -> web.StreamResponse:
+        batch = self._batch(name)
+        batch.cancelled = True
+        return _json(self._state(batch))
 
     def _state(self, batch: MadeBatch) -> dict[str, Any]:
         return self._openai_state(batch) if batch.file else self._anthropic_state(batch)
 
     def _batch(self, name: str) -> MadeBatch:
-        return next(one for one in self.made if one.id == name)
+        return next(batch for batch in self.batches if batch.id == name)
 
     def _fates(self, batch: MadeBatch) -> dict[str, Fate]:
         if batch.cancelled:
@@ -168,28 +170,32 @@ class BatchServer(LoopbackServer):
         return {name: self.plan.fate(name, body) for name, body in batch.requests.items()}
 
     def _openai_state(self, batch: MadeBatch) -> dict[str, Any]:
-        fates, told = (
+        fates, state = (
             [*self._fates(batch).values()],
             {"id": batch.id, "input_file_id": batch.file, "created_at": int(batch.created_at)},
         )
         if batch.id in self._refused:
-            return {**told, "status": "failed", "errors": {"object": "list", "data": [self._refused[batch.id]]}}
+            return {**state, "status": "failed", "errors": {"object": "list", "data": [self._refused[batch.id]]}}
         ended = batch.looks >= self.plan.looks
         done = fates.count("answered") if ended else 0
         counts = {"total": len(fates), "completed": done, "failed": len(fates) - done if ended else 0}
-        told |= {"request_counts": counts}
+        state |= {"request_counts": counts}
         if not ended:
-            return {**told, "status": "in_progress" if batch.looks else "validating"}
+            return {**state, "status": "in_progress" if batch.looks else "validating"}
         files = {"output_file_id": f"output-{batch.id}"} if done else {}
         files |= {"error_file_id": f"error-{batch.id}"} if done < len(fates) else {}
-        return {**told, **files, "status": "expired" if "expired" in fates else "completed"}
+        return {**state, **files, "status": "expired" if "expired" in fates else "completed"}
 
     def _lines(self, file: str) -> web.StreamResponse:
         kind, _, name = file.partition("-")
-        made = self._batch(name)
+        batch = self._batch(name)
         lines = [
-            {"id": f"line-{one}", "custom_id": one, **_line(fate, self._completion(made.requests[one]))}
-            for one, fate in self._fates(made).items()
+            {
+                "id": f"line-{request_name}",
+                "custom_id": request_name,
+                **_line(fate, self._completion(batch.requests[request_name])),
+            }
+            for request_name, fate in self._fates(batch).items()
             if (fate == "answered") is (kind == "output")
         ]
         return _jsonl([*lines[::-1], *(self.plan.strange if kind == "output" else [])])
@@ -215,10 +221,10 @@ class BatchServer(LoopbackServer):
         }
 
     def _messages(self, name: str) -> web.StreamResponse:
-        made = self._batch(name)
+        batch = self._batch(name)
         lines = [
-            {"custom_id": one, "result": self._result(fate, made.requests[one])}
-            for one, fate in self._fates(made).items()
+            {"custom_id": request_name, "result": self._result(fate, batch.requests[request_name])}
+            for request_name, fate in self._fates(batch).items()
         ]
         return _jsonl([*lines[::-1], *self.plan.strange])
 
@@ -249,8 +255,8 @@ def _line(fate: Fate, answer: dict[str, Any]) -> dict[str, Any]:
     return {"response": {"status_code": 400, "request_id": "r", "body": wrong}, "error": None}
 
 
-def _json(told: Mapping[str, Any], status: int = 200) -> web.Response:
-    return web.json_response(dict(told), status=status)
+def _json(body: Mapping[str, Any], status: int = 200) -> web.Response:
+    return web.json_response(dict(body), status=status)
 
 
 def _jsonl(lines: Sequence[Mapping[str, Any]]) -> web.Response:

@@ -25,7 +25,7 @@ def all_scores(outcome: Outcome) -> dict[str, Score]:
     return {**outcome.scores, **({} if outcome.reward is None else {"reward": outcome.reward})}
 
 
-def missed(outcome: Outcome, only_warn: Collection[str] = ()) -> dict[str, Score]:
+def missed_scores(outcome: Outcome, only_warn: Collection[str] = ()) -> dict[str, Score]:
     """Return the scores that did not pass, without those of the graders that `only_warn`."""
     scores = all_scores(outcome).items()
     return {name: score for name, score in scores if score.passed is False and name not in only_warn}
@@ -36,7 +36,7 @@ def decides(outcome: Outcome) -> bool:
     return any(score.passed is not None or score.state == "error" for score in all_scores(outcome).values())
 
 
-def broken(outcome: Outcome) -> dict[str, Score]:
+def error_scores(outcome: Outcome) -> dict[str, Score]:
     """Return the scores that are an error."""
     return {name: score for name, score in all_scores(outcome).items() if score.state == "error"}
 
@@ -56,7 +56,7 @@ def missed_text(outcome: Outcome, run_id: str, options: Sequence[str], only_warn
 
     The graders that `only_warn` are left out.
     """
-    scores = missed(outcome, only_warn)
+    scores = missed_scores(outcome, only_warn)
     lines = [reason_line(scores), ""]
     turns = {turn.index: turn for turn in outcome.attempt.trajectory.turns}
     notes = _notes(scores, max(turns, default=None))
@@ -71,7 +71,7 @@ def missed_text(outcome: Outcome, run_id: str, options: Sequence[str], only_warn
 def broken_text(outcome: Outcome, run_id: str, options: Sequence[str]) -> str:
     """Return why a conversation could not be judged; that is an error, and says nothing about the conversation."""
     failure = outcome.attempt.failure
-    lines = [f"{name}: {score.failure or score.reason}" for name, score in broken(outcome).items()]
+    lines = [f"{name}: {score.failure or score.reason}" for name, score in error_scores(outcome).items()]
     first = f"could not be held: {failure}" if failure is not None else f"could not be judged: {lines[0]}"
     more = [] if failure is not None else [one_line(line, WIDTH) for line in lines[1:]]
     return inert("\n".join([one_line(first, 2 * WIDTH), *more, _shown_by(outcome, run_id, options)]))
@@ -95,16 +95,17 @@ def _of_score(name: str, score: Score, last: int | None) -> Iterator[tuple[int |
         yield from ((turn.turn, _line(name, turn, turn.reason or "")) for turn in turns)
         return
     against = [finding for finding in score.findings if finding.state in ("fail", "partial")]
-    for one in against:
-        found = one.data.get("found")
-        said = f"{one.what}: {found}" if isinstance(found, str) else f"{one.verdict.replace('_', ' ')}: {one.what}"
-        yield (last if one.turn is None else one.turn), _line(name, score, said)
+    for finding in against:
+        observed = finding.data.get("found")
+        verdict = f"{finding.verdict.replace('_', ' ')}: {finding.what}"
+        text = f"{finding.what}: {observed}" if isinstance(observed, str) else verdict
+        yield (last if finding.turn is None else finding.turn), _line(name, score, text)
     if not against:
         yield last, _line(name, score, score.reason or "")
 
 
-def _line(name: str, score: Score, said: str) -> str:
-    return f"  ✗ {one_line(name)} {score_text(score)}  {one_line(said, WIDTH)}".rstrip()
+def _line(name: str, score: Score, text: str) -> str:
+    return f"  ✗ {one_line(name)} {score_text(score)}  {one_line(text, WIDTH)}".rstrip()
 
 
 def _turn(turn: Turn | None, index: int | None, notes: Sequence[str]) -> Iterator[str]:

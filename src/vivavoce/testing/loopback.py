@@ -137,15 +137,15 @@ class LoopbackServer:
             self._peers.add(request.transport.get_extra_info("peername"))
         self.requests.append(Received(request.method, request.path_qs, dict(request.headers), body))
         if self.prefixes is None or not request.path.endswith(COMPLETIONS):
-            return await self._answered(request, body)
+            return await self._answer_after_delay(request, body)
         try:
             async with self.prefixes.holding(prompt_of(body)) as (tokens, cached):
                 read = {"prompt_tokens": tokens, "prompt_tokens_details": {"cached_tokens": cached}}
-                return await self._answered(request, body, read)
+                return await self._answer_after_delay(request, body, read)
         except PromptTooLong as error:
             return web.json_response({"error": {"message": str(error), "code": 400}}, status=400)
 
-    async def _answered(
+    async def _answer_after_delay(
         self, request: web.Request, body: dict[str, Any], read: Mapping[str, Any] | None = None
     ) -> web.StreamResponse:
         """Return the answer after the delay; `read` is what its usage says of the prompt."""

@@ -24,7 +24,7 @@ CONVERSATION: Sequence[Mapping[str, Any] | Message] = (
 )
 """The conversation that a metric measures unless another one is given."""
 WITHOUT_REPLY = CONVERSATION[:1]
-KNOWN: Mapping[str, Any] = {
+SAMPLE_FIELDS: Mapping[str, Any] = {
     "goal": "Learn when order 1042 arrives.",
     "instructions": "Ask for the day.",
     "context": {"order 1042": "arrives on Friday"},
@@ -43,16 +43,16 @@ def check_metric(metric: object, /, *, conversation: Conversation = CONVERSATION
         assert check_metric(Politeness) == []
     """
     label = getattr(metric, "__name__", None) or type(metric).__name__
-    made = _make(metric, label, options)
-    if isinstance(made, str):
-        return [made]
-    config: object = getattr(made, "config", None)
+    instance = _make(metric, label, options)
+    if isinstance(instance, str):
+        return [instance]
+    config: object = getattr(instance, "config", None)
     if not isinstance(config, MetricConfig):
         return [f"{label} has no config: call super().__init__(MetricConfig(name=…, description=…)) in its __init__."]
     return [
-        *_missing_words(label, made, config),
-        *_missing_rule(label, made, config),
-        *_failures(label, made, conversation),
+        *_missing_words(label, instance, config),
+        *_missing_rule(label, instance, config),
+        *_failures(label, instance, conversation),
     ]
 
 
@@ -163,7 +163,7 @@ def _measure(metric: BaseMultiTurnMetric, conversation: Conversation) -> MetricR
     """Return the result of a metric, or what went wrong."""
     try:
         with foreign_code():
-            result = metric.evaluate(conversation, **KNOWN)
+            result = metric.evaluate(conversation, **SAMPLE_FIELDS)
     except Exception as error:
         return _words(error)
     if result.state != "error":

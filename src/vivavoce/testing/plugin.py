@@ -71,7 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and check the options."""
     config.addinivalue_line(
-        "markers", "viva(trials, min_pass): carry the test out so often; it passes if so many trials do"
+        "markers", "viva(trials, min_pass): carry the test out this often; it passes if this many trials do"
     )
     call = config.stash[_call] = PytestCall(config)
     config.pluginmanager.register(call, "vivavoce-call")
@@ -88,25 +88,25 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def _is_collected(path: Path, parent: pytest.Collector) -> bool:
     """Say whether a YAML file is a suite that was asked for; a suite of another name is noted where it was not."""
-    named, collecting = parent.session.isinitpath(path), bool(parent.config.getoption("viva"))
+    is_initial, collecting = parent.session.isinitpath(path), bool(parent.config.getoption("viva"))
     if path.name.endswith(SUITES):
-        return named or collecting
+        return is_initial or collecting
     if path.name in BESIDE_A_TEST:
-        if collecting and not named:
+        if collecting and not is_initial:
             parent.config.stash[_call].left_out[os.path.relpath(path)] = None
-        return named
-    return named and collecting
+        return is_initial
+    return is_initial and collecting
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Make known which test is running."""
-    note = _noted(item)
+    note = _make_note(item)
     with running(RunningTest(item.nodeid, item.config.stash[_call].session, note)):
         return (yield)
 
 
-def _noted(item: pytest.Item) -> Callable[[str, object], None]:
+def _make_note(item: pytest.Item) -> Callable[[str, object], None]:
     def note(name: str, value: object) -> None:
         if (name, value) not in item.user_properties:
             item.user_properties.append((name, value))
@@ -127,7 +127,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     with ExitStack() as repeating:
         if (rule := item.stash.get(_rule, None)) is not None:
             test = resolve_name("vivavoce.testing.running:running_test")()
-            repeating.enter_context(resolve_name("vivavoce.testing.trials:repeated")(item, rule, test))
+            repeating.enter_context(resolve_name("vivavoce.testing.trials:repeat")(item, rule, test))
         return (yield)
 
 
@@ -150,28 +150,28 @@ def pytest_testnodedown(node: _Node) -> None:
 @pytest.fixture(scope="session")
 def viva_store(pytestconfig: pytest.Config) -> Store:
     """The store that conversations go to."""
-    return _opened(lambda: pytestconfig.stash[_call].session().store)
+    return _open_fixture(lambda: pytestconfig.stash[_call].session().store)
 
 
 @pytest.fixture(scope="session")
 def viva_judge(pytestconfig: pytest.Config) -> Model:
     """The judge: viva_judge of the configuration, else VIVAVOCE_JUDGE; a cassette answers in its place."""
-    return _opened(lambda: pytestconfig.stash[_call].session().needed_judge())
+    return _open_fixture(lambda: pytestconfig.stash[_call].session().needed_judge())
 
 
 @pytest.fixture(scope="session")
 def viva_tester(pytestconfig: pytest.Config) -> PenelopeAgent:
     """The tester: viva_tester of the configuration, else VIVAVOCE_TESTER; its judge is that of viva_judge."""
-    return _opened(lambda: pytestconfig.stash[_call].session().tester)
+    return _open_fixture(lambda: pytestconfig.stash[_call].session().tester)
 
 
 @pytest.fixture(scope="session")
 def viva_target(pytestconfig: pytest.Config) -> TalkingTarget:
     """The target: viva_target of the configuration, else VIVAVOCE_TARGET; `talk` holds a conversation with it."""
-    return _opened(lambda: pytestconfig.stash[_call].session().target)
+    return _open_fixture(lambda: pytestconfig.stash[_call].session().target)
 
 
-def _opened(opened: Callable[[], T]) -> T:
+def _open_fixture(opened: Callable[[], T]) -> T:
     """Return what a fixture is; what is wrong in the configuration is said without a traceback."""
     try:
         return opened()

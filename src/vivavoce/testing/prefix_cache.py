@@ -36,8 +36,8 @@ class PrefixCache:
         self.prompt_tokens = 0
         self.cached_tokens = 0
         self._size = tokens // BLOCK
-        self._held = Counter[int]()
-        self._kept = OrderedDict[int, None]()
+        self._block_uses = Counter[int]()
+        self._free_blocks = OrderedDict[int, None]()
         self._turn = asyncio.Lock()
         self._freed = asyncio.Event()
 
@@ -60,10 +60,12 @@ class PrefixCache:
                 f"the prompt has {tokens:,} tokens, but there is memory for only {self._size * BLOCK:,}"
             )
         async with self._turn:
-            while (found := self._take(blocks)) is None:
+            while (cached_blocks := self._take(blocks)) is None:
                 self._freed.clear()
                 await self._freed.wait()
-        cached = max(0, min(found * BLOCK, tokens - 1))  # the last token is always computed, for the answer follows it
+        cached = max(
+            0, min(cached_blocks * BLOCK, tokens - 1)
+        )  # the last token is always computed, for the answer follows it
         self.prompt_tokens += tokens
         self.cached_tokens += cached
         try:
@@ -71,33 +73,33 @@ class PrefixCache:
         finally:
             self._release(blocks)
 
-    def known(self, prompt: str) -> int:
+    def count_cached(self, prompt: str) -> int:
         """Return how many tokens of a prompt are there now."""
-        return self._found(_blocks(prompt)) * BLOCK
+        return self._count_blocks(_blocks(prompt)) * BLOCK
 
-    def _found(self, blocks: Sequence[int]) -> int:
+    def _count_blocks(self, blocks: Sequence[int]) -> int:
         """Return how many blocks, from the first, are there."""
-        there = (block in self._held or block in self._kept for block in blocks)
+        there = (block in self._block_uses or block in self._free_blocks for block in blocks)
         return sum(1 for _ in takewhile(bool, there))
 
     def _take(self, blocks: Sequence[int]) -> int | None:
         """Hold blocks, and return how many of them, from the first, were there; None where there is no place."""
-        if len(self._held) + sum(block not in self._held for block in blocks) > self._size:
+        if len(self._block_uses) + sum(block not in self._block_uses for block in blocks) > self._size:
             return None
-        found = self._found(blocks)
+        count = self._count_blocks(blocks)
         for block in blocks:
-            self._kept.pop(block, None)
-            self._held[block] += 1
-        while len(self._held) + len(self._kept) > self._size:
-            self._kept.popitem(last=False)
-        return found
+            self._free_blocks.pop(block, None)
+            self._block_uses[block] += 1
+        while len(self._block_uses) + len(self._free_blocks) > self._size:
+            self._free_blocks.popitem(last=False)
+        return count
 
     def _release(self, blocks: Sequence[int]) -> None:
         for block in reversed(blocks):
-            self._held[block] -= 1
-            if not self._held[block]:
-                del self._held[block]
-                self._kept[block] = None
+            self._block_uses[block] -= 1
+            if not self._block_uses[block]:
+                del self._block_uses[block]
+                self._free_blocks[block] = None
         self._freed.set()
 
 
@@ -107,16 +109,16 @@ def prompt_of(body: Mapping[str, Any]) -> str:
     How an answer is to look (`response_format`) is not part of it.
     """
     tools = [json.dumps(tool) for tool in body.get("tools") or ()]
-    said = [f"{message['role']}: {message.get('content')}" for message in body.get("messages", ())]
-    return "\n".join([*tools, *said])
+    messages = [f"{message['role']}: {message.get('content')}" for message in body.get("messages", ())]
+    return "\n".join([*tools, *messages])
 
 
 def _blocks(prompt: str) -> list[int]:
     """Return the blocks that a prompt fills, each as a hash of its text and of all before it."""
     size = BLOCK * TOKEN
-    found: list[int] = []
+    hashes: list[int] = []
     before = 0
     for at in range(0, len(prompt) - size + 1, size):
         before = hash((before, prompt[at : at + size]))
-        found.append(before)
-    return found
+        hashes.append(before)
+    return hashes

@@ -24,12 +24,12 @@ class PytestCall:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        given = cast("Mapping[str, str]", getattr(config, "workerinput", {}))
-        self.is_worker = TOKEN in given
-        self.token = given.get(TOKEN) or os.urandom(3).hex()
+        worker_input = cast("Mapping[str, str]", getattr(config, "workerinput", {}))
+        self.is_worker = TOKEN in worker_input
+        self.token = worker_input.get(TOKEN) or os.urandom(3).hex()
         self.shared: SharedSession | None = None
         self.runs: dict[str, str] = {}
-        self.begun: dict[str, None] = {}
+        self.started_suites: dict[str, None] = {}
         self.left_out: dict[str, None] = {}
         self.used: set[str] = set()
         self.lines: list[str] = []
@@ -53,9 +53,9 @@ class PytestCall:
         return self.shared
 
     def _cassette(self) -> Path | None:
-        named = cast("str | None", self.config.getoption("viva_cassette"))
-        if named:
-            return self.config.invocation_params.dir / named
+        file_name = cast("str | None", self.config.getoption("viva_cassette"))
+        if file_name:
+            return self.config.invocation_params.dir / file_name
         from_file = self._value("viva_cassette")
         return self.config.rootpath / from_file if from_file else None
 
@@ -67,7 +67,7 @@ class PytestCall:
         """Note the suites that were begun: a run that is interrupted has no report."""
         file = nodeid.partition("::")[0]
         if file.endswith(YAML):
-            self.begun[file] = None
+            self.started_suites[file] = None
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -76,7 +76,7 @@ class PytestCall:
         runs = [str(value) for name, value in report.user_properties if name == "viva_run"]
         if runs:
             self.runs.update({run_id: noted.get(f"viva_store_{run_id}", "") for run_id in runs})
-            self.begun.pop(report.nodeid.partition("::")[0], None)
+            self.started_suites.pop(report.nodeid.partition("::")[0], None)
 
     @pytest.hookimpl
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
@@ -150,10 +150,10 @@ class PytestCall:
                 self.problems.append(f"{type(error).__name__}: {error}")
 
     def _find_runs(self) -> None:
-        if self.begun:
-            suites = [self.config.rootpath / file for file in self.begun]
-            found = resolve_name("vivavoce.testing.suite_run:runs_of")(self.session(), suites)
-            self.runs.update(dict.fromkeys(found, ""))
+        if self.started_suites:
+            suites = [self.config.rootpath / file for file in self.started_suites]
+            run_ids = resolve_name("vivavoce.testing.suite_run:runs_of")(self.session(), suites)
+            self.runs.update(dict.fromkeys(run_ids, ""))
 
     def _finish_run(self) -> None:
         asserted = self.shared is not None and self.shared.has_assertions

@@ -23,8 +23,8 @@ class ReplayedReplies:
     @property
     def next_step(self) -> str:
         """How to record."""
-        shown = Path(os.path.relpath(self.path))
-        where = f"{shown} does not have it" if self.path.exists() else f"there is no file {shown}"
+        path = Path(os.path.relpath(self.path))
+        where = f"{path} does not have it" if self.path.exists() else f"there is no file {path}"
         return f"{where}: record it with pytest --viva-record, and commit the file"
 
     @property
@@ -53,18 +53,18 @@ class ReplayedReplies:
 
     @cached_property
     def _replies(self) -> dict[str, str]:
-        return {one.key: one.reply for one in read_replies(self.path)} if self.path.exists() else {}
+        return {reply.key: reply.reply for reply in read_replies(self.path)} if self.path.exists() else {}
 
 
 @dataclass
 class RecordedReplies:
     """The replies of a cassette, then those of the store, and each new one.
 
-    `kept` are the replies of the store, which has every new one; `used` has the keys that the cassette lacks.
+    `store` has every new reply; `used` has the keys that the cassette lacks.
     """
 
     path: Path
-    kept: ReplyStore
+    store: ReplyStore
     used: set[str] = field(default_factory=set[str])
     rejected: set[str] = field(default_factory=set[str])
 
@@ -83,21 +83,21 @@ class RecordedReplies:
         if key in self._recorded and key not in self.rejected:
             return self._recorded[key].reply
         self.used.add(key)
-        return self.kept.get(key)
+        return self.store.get(key)
 
     async def put(self, reply: StoredReply) -> None:
         """Keep a reply."""
         self.used.add(reply.key)
-        await self.kept.put(reply)
+        await self.store.put(reply)
 
     def reject(self, key: str) -> None:
         """Take note that a reply cannot be used, so that the next one replaces it."""
         self.rejected.add(key)
-        self.kept.reject(key)
+        self.store.reject(key)
 
     @cached_property
     def _recorded(self) -> dict[str, StoredReply]:
-        return _recorded(self.path)
+        return _read_recorded(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +105,17 @@ class NewCassette:
     """What a cassette is to have: what it has, and the replies of the store that were `used`, which it lacks."""
 
     path: Path
-    kept: ReplyStore
+    store: ReplyStore
     used: frozenset[str]
 
     def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
         """Yield the replies sorted by key, so that a diff shows what changed; of some models where they are named."""
-        replies = _recorded(self.path)
-        replies |= {one.key: one for one in self.kept.all() if one.key in self.used}
+        replies = _read_recorded(self.path)
+        replies |= {reply.key: reply for reply in self.store.all() if reply.key in self.used}
         for key in sorted(replies):
             if not models or replies[key].model in models:
                 yield replies[key]
 
 
-def _recorded(path: Path) -> dict[str, StoredReply]:
+def _read_recorded(path: Path) -> dict[str, StoredReply]:
     return {reply.key: reply for reply in read_replies(path)} if path.exists() else {}

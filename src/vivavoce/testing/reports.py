@@ -12,7 +12,7 @@ from vivavoce.report.details import skip_lines
 from vivavoce.report.export import SUFFIXES, export, format_of, formats_of_extension
 from vivavoce.report.graded_run import GradedRun, continuing, show_command
 from vivavoce.report.text import count, inert, one_line
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
 from vivavoce.testing.session import SharedSession
@@ -33,28 +33,30 @@ def write_reports(session: SharedSession, stores: Mapping[str, str], path: Path)
     Raises:
         UsageError: a file cannot be written.
     """
-    with _opened(session, stores) as found:
-        for graded, place in zip(found, _places([one.run for one in found], path), strict=True):
+    with _open_runs(session, stores) as graded_runs:
+        for graded, place in zip(
+            graded_runs, _places([graded_run.run for graded_run in graded_runs], path), strict=True
+        ):
             export(graded.store, graded.run, graded.grading, format_of(None, place), place)
             yield f"wrote {place}: run {graded.run.id}"
 
 
 def summary_lines(session: SharedSession, stores: Mapping[str, str]) -> Iterator[str]:
     """Yield for each run what came of it, and the command that shows it; `stores` as for `write_reports`."""
-    with _opened(session, stores) as found:
-        for graded in found:
+    with _open_runs(session, stores) as graded_runs:
+        for graded in graded_runs:
             elsewhere = graded.store is not session.store
             yield inert(_summary(graded, ["--store", str(graded.store.place)] if elsewhere else session.options))
 
 
 @contextmanager
-def _opened(session: SharedSession, stores: Mapping[str, str]) -> Generator[list[GradedRun]]:
+def _open_runs(session: SharedSession, stores: Mapping[str, str]) -> Generator[list[GradedRun]]:
     """Give the runs, each with its store, which is open for as long."""
     with ExitStack() as stack:
         places = dict.fromkeys(place for place in stores.values() if place)
         opened = {place: stack.enter_context(Store.open(place, create=False)) for place in places}
-        found = [(opened[place] if place else session.store, run_id) for run_id, place in stores.items()]
-        yield [GradedRun(store, store.run(run_id), store.grading(run_id)) for store, run_id in found]
+        stored_runs = [(opened[place] if place else session.store, run_id) for run_id, place in stores.items()]
+        yield [GradedRun(store, store.run(run_id), store.grading(run_id)) for store, run_id in stored_runs]
 
 
 def _summary(graded: GradedRun, options: Sequence[str]) -> str:
@@ -63,15 +65,15 @@ def _summary(graded: GradedRun, options: Sequence[str]) -> str:
     verdict = _verdict(run, summary)
     next_step = show_command(run.id, "", options).removesuffix(" ''") if graded.ended else continuing(run, options)
     skipped = [one_line(line, 200) for line in skip_lines(summary)]
-    said = [count(summary.attempts, "conversation"), *means, *verdict, *skipped, next_step]
-    return " · ".join([one_line(run.suite), *said])
+    parts = [count(summary.attempts, "conversation"), *means, *verdict, *skipped, next_step]
+    return " · ".join([one_line(run.suite), *parts])
 
 
 def _verdict(run: Run, summary: Summary) -> list[str]:
     """Return what the gate says; of a part of the samples it says nothing."""
     if run.options.get("samples"):
         return ["a part of the samples"]
-    return [] if summary.verdict is None else [one_line("; ".join(explained(summary)) or summary.verdict, 200)]
+    return [] if summary.verdict is None else [one_line("; ".join(explain_verdict(summary)) or summary.verdict, 200)]
 
 
 def _places(runs: Sequence[Run], path: Path) -> list[Path]:

@@ -58,7 +58,7 @@ class ScriptedModel:
             raise reply
         applied = {"mode": "scripted", **request.settings}
         if isinstance(reply, str):
-            return ModelReply(reply, parsed=_parsed(reply) if request.schema else None, applied=applied)
+            return ModelReply(reply, parsed=_parse(reply) if request.schema else None, applied=applied)
         if isinstance(reply, Mapping):
             structured = dict(reply)
             return ModelReply(json.dumps(structured), parsed=structured, applied=applied)
@@ -74,9 +74,9 @@ class ScriptedModel:
         return next_reply
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     try:
-        value = _decoded(text)
+        value = _decode(text)
     except ValueError as error:
         raise ModelFault(f"the scripted reply is not JSON: {error}", kind="format", evidence=text) from error
     if not isinstance(value, dict):
@@ -84,7 +84,7 @@ def _parsed(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _decoded(text: str) -> Any:
+def _decode(text: str) -> Any:
     """Return what JSON text holds; NaN is passed on, for whoever checks it to refuse."""
     try:
         return parse(text)

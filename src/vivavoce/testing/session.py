@@ -52,8 +52,8 @@ class SharedSession:
         """Where the store is; a relative path of the configuration starts at `base`."""
         if not self.store_name:
             return settings().store
-        named = Place(self.store_name)
-        return self.store_name if is_postgresql(named) else str(self.base / self.store_name)
+        store_place = Place(self.store_name)
+        return self.store_name if is_postgresql(store_place) else str(self.base / self.store_name)
 
     @property
     def options(self) -> list[str]:
@@ -86,12 +86,12 @@ class SharedSession:
         """The replies of the cassette, None where none is named."""
         if self.cassette is None:
             return None
-        return RecordedReplies(self.cassette, self._kept) if self.records else ReplayedReplies(self.cassette)
+        return RecordedReplies(self.cassette, self._reply_store) if self.records else ReplayedReplies(self.cassette)
 
     @property
     def replies(self) -> Replies:
         """Where the answers of judges are kept."""
-        return self.cassette_replies or self._kept
+        return self.cassette_replies or self._reply_store
 
     @cached_property
     def judges(self) -> JudgeOpener:
@@ -113,7 +113,7 @@ class SharedSession:
         """
         name = self.tester_name or settings().tester
         if name is None:
-            raise UsageError(_unnamed("viva_tester", "VIVAVOCE_TESTER"))
+            raise UsageError(_unnamed_message("viva_tester", "VIVAVOCE_TESTER"))
         model = self.judges.open(name, JudgeSpec())
         return PenelopeAgent(model, judge=self.judge or model)
 
@@ -133,7 +133,7 @@ class SharedSession:
             UsageError: nobody names one.
         """
         if self.judge is None:
-            raise UsageError(_unnamed("viva_judge", "VIVAVOCE_JUDGE"))
+            raise UsageError(_unnamed_message("viva_judge", "VIVAVOCE_JUDGE"))
         return self.judge
 
     def used_replies(self) -> list[str]:
@@ -149,30 +149,30 @@ class SharedSession:
         """
         assert self.cassette is not None
         self.cassette.parent.mkdir(parents=True, exist_ok=True)
-        return export_replies(NewCassette(self.cassette, self._kept, frozenset(used)), self.cassette)
+        return export_replies(NewCassette(self.cassette, self._reply_store, frozenset(used)), self.cassette)
 
     def close(self) -> None:
         """Close what was opened; what was asked of a judge is kept."""
         opened = vars(self)
         if "_kept" in opened:
-            wait_for(self._kept.close())
+            wait_for(self._reply_store.close())
         if "store" in opened:
             self.store.close()
 
     @cached_property
-    def _kept(self) -> ReplyStore:
+    def _reply_store(self) -> ReplyStore:
         return self.store.replies()
 
     def _target(self) -> Target:
         name = self.target_name or settings().target
         if name is None:
-            raise UsageError(_unnamed("viva_target", "VIVAVOCE_TARGET"))
+            raise UsageError(_unnamed_message("viva_target", "VIVAVOCE_TARGET"))
         if is_file_reference(name):
             return as_target(load_object(name, self.base), name.rpartition(":")[2])
         return EndpointTarget(name)
 
 
-def _unnamed(fixture: str, variable: str) -> str:
+def _unnamed_message(fixture: str, variable: str) -> str:
     return (
         f"nothing is named for {fixture}: set {fixture} in [tool.pytest.ini_options], or set {variable}, or write a "
         "fixture of that name in conftest.py"

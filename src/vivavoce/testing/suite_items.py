@@ -16,19 +16,27 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, to_number
 from vivavoce.report.graded_run import show_command
 from vivavoce.report.text import inert, one_line
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expectations import states_requirement
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.targets import build_targets
-from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, reason_line
+from vivavoce.testing.failure_text import (
+    all_scores,
+    broken_text,
+    decides,
+    error_scores,
+    missed_scores,
+    missed_text,
+    reason_line,
+)
 from vivavoce.testing.session import SharedSession
-from vivavoce.testing.suite_run import Chosen, HeldRun, run_once, target_names
+from vivavoce.testing.suite_run import HeldRun, SuiteSelection, run_once, target_names
 
 OpenSession = Callable[[], SharedSession]
-SHOWN = 3
+MAX_TRIALS = 3
 """Trials of a sample that are shown."""
 
 
@@ -75,40 +83,40 @@ class SuiteFile(pytest.File):
         """What all tests share."""
         return self.open_session()
 
-    def held(self, item: pytest.Item) -> HeldRun:
+    def require_run(self, item: pytest.Item) -> HeldRun:
         """Return the run of the tests that were chosen; fail where it cannot be held."""
         if self.failed is not None:
             pytest.fail(f"the suite could not be run: see {self.failed}", pytrace=False)
         try:
-            return self._held
+            return self._held_run
         except VivavoceError as error:
             self.failed, wrong = item.name, str(error)
         pytest.fail(inert(f"the suite could not be run: {wrong}"), pytrace=False)
 
     @cached_property
-    def chosen(self) -> Sequence[pytest.Item]:
+    def selected_items(self) -> Sequence[pytest.Item]:
         """The tests of this suite that pytest runs."""
         return [item for item in self.session.items if item.parent is self]
 
     @cached_property
     def left_out(self) -> int:
         """How many tests of samples were not chosen, where any was."""
-        own = [item for item in self.chosen if isinstance(item, SampleItem)]
+        own = [item for item in self.selected_items if isinstance(item, SampleItem)]
         return len(self.every) - len(own) if own else 0
 
     @property
     def gate_decides(self) -> bool:
         """Whether the gate says what comes of the suite: it is about all samples."""
-        chosen = any(isinstance(item, VerdictItem) for item in self.chosen)
-        return self.suite.spec.gate is not None and not self.left_out and chosen
+        has_verdict = any(isinstance(item, VerdictItem) for item in self.selected_items)
+        return self.suite.spec.gate is not None and not self.left_out and has_verdict
 
     @cached_property
-    def _held(self) -> HeldRun:
-        chosen = [item for item in self.chosen if isinstance(item, SampleItem)] or self.every
-        samples = dict.fromkeys(item.sample_id for item in chosen)
+    def _held_run(self) -> HeldRun:
+        items = [item for item in self.selected_items if isinstance(item, SampleItem)] or self.every
+        samples = dict.fromkeys(item.sample_id for item in items)
         every = not self.left_out
-        targets = frozenset(item.target for item in chosen)
-        return run_once(self.shared, self.suite, Chosen(None if every else tuple(samples), targets))
+        targets = frozenset(item.target for item in items)
+        return run_once(self.shared, self.suite, SuiteSelection(None if every else tuple(samples), targets))
 
 
 class _Item(pytest.Item):
@@ -133,8 +141,8 @@ class _Item(pytest.Item):
         return self.parent
 
     @property
-    def _held(self) -> HeldRun:
-        return self._suite.held(self)
+    def _held_run(self) -> HeldRun:
+        return self._suite.require_run(self)
 
 
 class SampleItem(_Item):
@@ -153,21 +161,21 @@ class SampleItem(_Item):
 
     def read(self) -> None:
         """Note the scores; what could not be held or judged is an error, unless the gate passes without it."""
-        held, wrong, outcomes = self._held, self._broken, self._outcomes
-        run_id, options = held.run.id, self._suite.shared.options
+        held_run, wrong, outcomes = self._held_run, self._broken, self._outcomes
+        run_id, options = held_run.run.id, self._suite.shared.options
         self.user_properties += [("viva_run", run_id), ("viva_sample", self.sample_id), ("viva_target", self.target)]
         self.user_properties += [(f"viva_score_{name}", value) for name, value in _values(outcomes)]
         if not outcomes:
-            why = held.summary.stopped or "it ended early"
+            why = held_run.summary.stopped or "it ended early"
             pytest.fail(inert(f"not run: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
-        if self._held.nothing_scored and self._inapplicable:
-            pytest.fail(
-                inert(f"inconclusive: nothing was scored in the whole run; {self._inapplicable}"), pytrace=False
-            )
+        if self._held_run.nothing_scored and self._skip_reason:
+            pytest.fail(inert(f"inconclusive: nothing was scored in the whole run; {self._skip_reason}"), pytrace=False)
         if wrong and self._excused:
             pytest.xfail(inert(one_line(f"the gate passes without it: {broken_text(wrong[0], run_id, options)}", 300)))
         if wrong and not self._missed:
-            lines = [f"{_trial(one, outcomes)}{broken_text(one, run_id, options)}" for one in wrong[:SHOWN]]
+            lines = [
+                f"{_trial(outcome, outcomes)}{broken_text(outcome, run_id, options)}" for outcome in wrong[:MAX_TRIALS]
+            ]
             pytest.fail("\n".join(lines), pytrace=False)
 
     def runtest(self) -> None:
@@ -180,27 +188,33 @@ class SampleItem(_Item):
         if self._excused:
             pytest.xfail(
                 inert(
-                    one_line(f"the gate passes without it: {reason_line(missed(wrong[0], self._held.only_warn))}", 300)
+                    one_line(
+                        f"the gate passes without it: {reason_line(missed_scores(wrong[0], self._held_run.only_warn))}",
+                        300,
+                    )
                 )
             )
-        run_id, options = self._held.run.id, self._suite.shared.options
-        only_warn = self._held.only_warn
-        lines = [f"{_trial(one, outcomes)}{missed_text(one, run_id, options, only_warn)}" for one in wrong[:SHOWN]]
+        run_id, options = self._held_run.run.id, self._suite.shared.options
+        only_warn = self._held_run.only_warn
+        lines = [
+            f"{_trial(outcome, outcomes)}{missed_text(outcome, run_id, options, only_warn)}"
+            for outcome in wrong[:MAX_TRIALS]
+        ]
         if len(outcomes) > 1:
             lines.insert(0, f"{len(outcomes) - len(wrong)} of {len(outcomes)} trials passed; needed {len(outcomes)}")
         pytest.fail("\n".join(lines), pytrace=False)
 
     def _end_without_a_miss(self) -> None:
         """Say that no grader applies, or that there is a warning."""
-        outcomes, only_warn = self._outcomes, self._held.only_warn
-        if self._inapplicable:
-            pytest.skip(inert(self._inapplicable))
-        if warnings := next((scores for outcome in outcomes if (scores := missed(outcome))), None):
+        outcomes, only_warn = self._outcomes, self._held_run.only_warn
+        if self._skip_reason:
+            pytest.skip(inert(self._skip_reason))
+        if warnings := next((scores for outcome in outcomes if (scores := missed_scores(outcome))), None):
             only = {name: score for name, score in warnings.items() if name in only_warn}
             pytest.xfail(inert(one_line(f"only a warning: {reason_line(only)}", 300)))
 
     @property
-    def _inapplicable(self) -> str:
+    def _skip_reason(self) -> str:
         """Why no grader applies or decides anything; empty where one does."""
         outcomes = self._outcomes
         if any(decides(outcome) for outcome in outcomes):
@@ -212,20 +226,20 @@ class SampleItem(_Item):
 
     @cached_property
     def _outcomes(self) -> Sequence[Outcome]:
-        return self._held.of(self.sample_id, self.target)
+        return self._held_run.of(self.sample_id, self.target)
 
     @property
     def _excused(self) -> bool:
         """Whether a miss was to be expected, because the gate passes all the same."""
-        return self._suite.gate_decides and self._held.summary.verdict == "pass"
+        return self._suite.gate_decides and self._held_run.summary.verdict == "pass"
 
     @property
     def _missed(self) -> Sequence[Outcome]:
-        return [outcome for outcome in self._outcomes if missed(outcome, self._held.only_warn)]
+        return [outcome for outcome in self._outcomes if missed_scores(outcome, self._held_run.only_warn)]
 
     @property
     def _broken(self) -> Sequence[Outcome]:
-        return [outcome for outcome in self._outcomes if broken(outcome) or outcome.attempt.failure is not None]
+        return [outcome for outcome in self._outcomes if error_scores(outcome) or outcome.attempt.failure is not None]
 
 
 class VerdictItem(_Item):
@@ -233,23 +247,23 @@ class VerdictItem(_Item):
 
     def read(self) -> None:
         """Note the run; an inconclusive verdict is an error."""
-        suite, held = self._suite, self._held
-        self.user_properties.append(("viva_run", held.run.id))
+        suite, held_run = self._suite, self._held_run
+        self.user_properties.append(("viva_run", held_run.run.id))
         if suite.left_out:
             pytest.skip(f"the verdict is about all samples; left out: {suite.left_out:,}")
-        if held.summary.verdict == "inconclusive":
-            pytest.fail(self._text(held, "inconclusive"), pytrace=False)
+        if held_run.summary.verdict == "inconclusive":
+            pytest.fail(self._text(held_run, "inconclusive"), pytrace=False)
 
     def runtest(self) -> None:
         """Fail where the run does."""
-        if self._held.summary.verdict == "fail":
-            pytest.fail(self._text(self._held, "the run fails"), pytrace=False)
+        if self._held_run.summary.verdict == "fail":
+            pytest.fail(self._text(self._held_run, "the run fails"), pytrace=False)
 
     def _text(self, held_run: HeldRun, head: str) -> str:
-        lines = explained(held_run.summary)
+        lines = explain_verdict(held_run.summary)
         options = self._suite.shared.options
-        shown = show_command(held_run.run.id, "", options).removesuffix(" ''")
-        return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {shown}"]))
+        command = show_command(held_run.run.id, "", options).removesuffix(" ''")
+        return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {command}"]))
 
 
 def _decided_beside(suite: Suite) -> str | None:
@@ -285,6 +299,6 @@ def _value(score: Score) -> object:
 
 def suite_file(path: Path, parent: pytest.Collector, open_session: OpenSession) -> SuiteFile:
     """Return the collector of a suite."""
-    found = SuiteFile.from_parent(parent, path=path)  # pyright: ignore[reportUnknownMemberType]
-    found.open_session = open_session
-    return found
+    collector = SuiteFile.from_parent(parent, path=path)  # pyright: ignore[reportUnknownMemberType]
+    collector.open_session = open_session
+    return collector

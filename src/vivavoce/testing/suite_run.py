@@ -34,7 +34,7 @@ LOOK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SuiteSelection:
     """What of a suite was chosen: the ids of samples, None for all of them, and the names of targets."""
 
     samples: tuple[str, ...] | None
@@ -69,17 +69,19 @@ class HeldRun:
 
     @cached_property
     def _outcomes(self) -> Mapping[tuple[str, str], Sequence[Outcome]]:
-        found: dict[tuple[str, str], list[Outcome]] = {}
+        outcomes_by_sample: dict[tuple[str, str], list[Outcome]] = {}
         for outcome in self.graded.outcomes():
-            found.setdefault((outcome.attempt.key.sample_id, outcome.attempt.key.target), []).append(outcome)
-        return found
+            outcomes_by_sample.setdefault((outcome.attempt.key.sample_id, outcome.attempt.key.target), []).append(
+                outcome
+            )
+        return outcomes_by_sample
 
     def of(self, sample: str, target: str) -> Sequence[Outcome]:
         """Return the conversations of a sample with a target, one for each trial."""
         return self._outcomes.get((sample, target), ())
 
 
-def run_once(session: SharedSession, suite: Suite, chosen: Chosen) -> HeldRun:
+def run_once(session: SharedSession, suite: Suite, selection: SuiteSelection) -> HeldRun:
     """Return the run of what was chosen of a suite; it is held here unless another worker has held it.
 
     A run that another worker left unfinished, because its process ended, is continued.
@@ -94,7 +96,11 @@ def run_once(session: SharedSession, suite: Suite, chosen: Chosen) -> HeldRun:
         stored = stored_run(store, run_id)
         if stored is None or stored.finished_at is None:
             execution = ExperimentRun(
-                _Build(session, suite, chosen).build, store, _options(session, chosen), resumed=stored, run_id=run_id
+                _Build(session, suite, selection).build,
+                store,
+                _options(session, selection),
+                resumed=stored,
+                run_id=run_id,
             )
             result = execute(execution, lambda: _drop(execution))
             if result.stopped_by == INTERRUPTED:
@@ -109,18 +115,18 @@ class _Build:
 
     session: SharedSession
     suite: Suite
-    chosen: Chosen
+    selection: SuiteSelection
 
     def build(self, budget: Budget, answers: ReplyStore | None) -> Experiment:
         """Return the experiment."""
         replies = self.session.cassette_replies or answers
-        built = build_experiment(self.suite, _options(self.session, self.chosen), budget, replies)
-        kept = tuple(target for target in built.targets if target.name in self.chosen.targets)
-        return replace(built, targets=kept) if built.targets else built
+        built = build_experiment(self.suite, _options(self.session, self.selection), budget, replies)
+        selected_targets = tuple(target for target in built.targets if target.name in self.selection.targets)
+        return replace(built, targets=selected_targets) if built.targets else built
 
 
-def _options(session: SharedSession, chosen: Chosen) -> RunOptions:
-    samples = None if chosen.samples is None else list(chosen.samples)
+def _options(session: SharedSession, selection: SuiteSelection) -> RunOptions:
+    samples = None if selection.samples is None else list(selection.samples)
     return RunOptions(samples=samples, replay=session.replays)
 
 

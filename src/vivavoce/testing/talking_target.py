@@ -51,13 +51,13 @@ class TalkingTarget:
         dialogue = Dialogue(channel, lambda: opening)
         try:
             await dialogue.open()
-            said = list(dialogue.opening)
+            history = list(dialogue.opening)
             for text in messages:
                 turn = await dialogue.say(HumanMessage(content=text))
                 if turn.failure is not None:
                     raise TargetFault(turn.failure.message, kind=turn.failure.kind, evidence=turn.failure.evidence)
-                said += turn.messages
+                history += turn.messages
         finally:
             await dialogue.close()
             await self._target.close()
-        return ConversationHistory(messages=said, conversation_id=opening.conversation_id)
+        return ConversationHistory(messages=history, conversation_id=opening.conversation_id)

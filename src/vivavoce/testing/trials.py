@@ -49,14 +49,14 @@ def rule_of(item: pytest.Item) -> Rule | None:
 
 
 def _rule(marker: pytest.Mark) -> Rule:
-    given = dict(marker.kwargs)
-    for name in given:
+    arguments = dict(marker.kwargs)
+    for name in arguments:
         if name not in KEYS:
             raise ValueError(f"no key '{name}'{did_you_mean(name, KEYS)}")
-    if marker.args or "trials" not in given:
+    if marker.args or "trials" not in arguments:
         raise ValueError("write it with keys: trials=5, min_pass=4")
-    trials = _whole("trials", given["trials"], 1)
-    least = _whole("min_pass", given.get("min_pass", trials), 1)
+    trials = _whole("trials", arguments["trials"], 1)
+    least = _whole("min_pass", arguments.get("min_pass", trials), 1)
     if least > trials:
         raise ValueError(f"min_pass is {least}, but there are only {trials} trials")
     return Rule(trials, least)
@@ -69,7 +69,7 @@ def _whole(name: str, value: object, least: int) -> int:
 
 
 @contextmanager
-def repeated(item: pytest.Item, rule: Rule, test: RunningTest) -> Generator[None]:
+def repeat(item: pytest.Item, rule: Rule, test: RunningTest) -> Generator[None]:
     """Let the function of a test be carried out once for each trial while the block lasts; fixtures stay as they are.
 
     Raises:
@@ -87,7 +87,7 @@ def repeated(item: pytest.Item, rule: Rule, test: RunningTest) -> Generator[None
 
 
 def _of_unittest(item: pytest.Function) -> bool:
-    return any(one.__module__ == "unittest.case" for one in (item.cls.__mro__ if item.cls is not None else ()))
+    return any(base.__module__ == "unittest.case" for base in (item.cls.__mro__ if item.cls is not None else ()))
 
 
 def _sync(function: Callable[..., Any], tally: _Tally) -> Callable[..., Any]:
@@ -169,11 +169,11 @@ class _Tally:
             raise error
         if could_pass and not self.misses:
             raise self.excused[0][1]
-        wrong = sorted([*self.misses, *self.errors, *self.excused], key=lambda one: one[0])
-        pytest.fail("\n".join([words, *(_said(index, error) for index, error in wrong)]), pytrace=False)
+        wrong = sorted([*self.misses, *self.errors, *self.excused], key=lambda pair: pair[0])
+        pytest.fail("\n".join([words, *(_trial_text(index, error) for index, error in wrong)]), pytrace=False)
 
 
-def _said(index: int, error: BaseException) -> str:
+def _trial_text(index: int, error: BaseException) -> str:
     """Return what a trial said, and the line of the test where."""
     text = str(error) or type(error).__name__
     plain = isinstance(error, AssertionError | pytest.fail.Exception) and not isinstance(error, EXCUSED)

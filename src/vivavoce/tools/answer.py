@@ -29,7 +29,7 @@ from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.records.trajectory import Source, notes_of
-from vivavoce.validation import Written
+from vivavoce.validation import StrictInput
 
 if TYPE_CHECKING:  # who only reads a suite loads no target
     from vivavoce.targets.target import Opening, World
@@ -46,7 +46,7 @@ _NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolRequest:
     """A call of a tool in its conversation; `history` ends with the message that makes the call."""
 
     name: str
@@ -94,7 +94,7 @@ def failure(text: str, source: Source) -> Answer:
     return Answer(FAILED + text, source, failed=True)
 
 
-def written(result: JsonValue) -> str:
+def result_text(result: JsonValue) -> str:
     """Return a result as the model reads it: a text as it is, anything else as JSON."""
     return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
 
@@ -102,7 +102,7 @@ def written(result: JsonValue) -> str:
 class Handler(Protocol):
     """Answers the calls of one tool."""
 
-    async def answer(self, asked: Asked) -> Answer | None:
+    async def answer(self, request: ToolRequest) -> Answer | None:
         """Return the answer, None where it has none for such a call.
 
         Raises:
@@ -115,7 +115,7 @@ LONGEST_DELAY = 3600.0
 """Seconds that an answer can be held back."""
 
 
-class Case(Written):
+class Case(StrictInput):
     """What a tool answers: a `result`, or an `error` that the model reads, after `delay` seconds.
 
     `when` holds the arguments that a call must have, others aside; `arguments` says how they are compared, as for
@@ -157,14 +157,14 @@ class Case(Written):
         """Whether it fits every call, again and again."""
         return not self.when and self.times is None
 
-    def complaints(self, asked: Asked) -> list[str]:
+    def complaints(self, request: ToolRequest) -> list[str]:
         """Return how a call differs from `when`."""
-        return self.rule.complaints(asked.arguments, self.when)
+        return self.rule.complaints(request.arguments, self.when)
 
-    async def given(self) -> Answer:
+    async def wait_and_answer(self) -> Answer:
         """Return the answer, after its delay."""
         await asyncio.sleep(self.delay)
-        return Answer(written(self.result), "canned") if self.error is None else failure(self.error, "canned")
+        return Answer(result_text(self.result), "canned") if self.error is None else failure(self.error, "canned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +174,14 @@ class Canned:
     cases: Sequence[Case]
     key: str
 
-    async def answer(self, asked: Asked) -> Answer | None:
+    async def answer(self, request: ToolRequest) -> Answer | None:
         """Return the answer of the first case that fits, None where none does."""
         for number, case in enumerate(self.cases):
             key = f"{self.key} {number}"
-            used_up = case.times is not None and asked.world.counts[key] >= case.times
-            if not used_up and not case.complaints(asked):
-                asked.world.counts[key] += 1
-                return await case.given()
+            used_up = case.times is not None and request.world.counts[key] >= case.times
+            if not used_up and not case.complaints(request):
+                request.world.counts[key] += 1
+                return await case.wait_and_answer()
         return None
 
 
@@ -198,7 +198,7 @@ def check_cases(cases: Sequence[Case]) -> None:
             raise ValueError(f"case {number + 1} has no when and fits every call, so that none after it is reached")
 
 
-class FunctionForm(Written):
+class FunctionForm(StrictInput):
     """A Python function, `file.py:name`, which may take `timeout` seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -227,11 +227,11 @@ def _as_cases(value: Any) -> Any:
 def _kind_of(value: object) -> str:
     if isinstance(value, FunctionForm | RecordingForm):
         return "function" if isinstance(value, FunctionForm) else "recordings"
-    written = cast("Mapping[str, object]", value if isinstance(value, Mapping) else {})
-    return next((kind for kind in ("function", "recordings") if kind in written), "cases")
+    fields = cast("Mapping[str, object]", value if isinstance(value, Mapping) else {})
+    return next((kind for kind in ("function", "recordings") if kind in fields), "cases")
 
 
-def _known(value: Any) -> Any:
+def _read_form(value: Any) -> Any:
     if isinstance(value, str):
         return {"function": value}
     if not isinstance(value, list | Mapping | BaseModel):
@@ -256,7 +256,7 @@ HandlerForm = Annotated[
     | Annotated[RecordingForm, Tag("recordings")]
     | Annotated[Cases, Tag("cases")],
     Discriminator(_kind_of),
-    BeforeValidator(_known, json_schema_input_type=str | FunctionForm | RecordingForm | Case | list[Case]),
+    BeforeValidator(_read_form, json_schema_input_type=str | FunctionForm | RecordingForm | Case | list[Case]),
 ]
 """Who answers the calls of a tool: a function (also its name alone), recordings, or what is written down."""
 
@@ -269,8 +269,12 @@ def read_cases(form: object, where: str) -> list[Case]:
     Raises:
         UsageError: with each mistake; the text begins with `where` and the path below it.
     """
-    if isinstance(form, Mapping) and (named := {"function", "recordings"} & cast("Mapping[str, Any]", form).keys()):
-        raise UsageError(f"{where}: {min(named)} belongs to the handlers of the target; a row gives result or error")
+    if isinstance(form, Mapping) and (
+        handler_keys := {"function", "recordings"} & cast("Mapping[str, Any]", form).keys()
+    ):
+        raise UsageError(
+            f"{where}: {min(handler_keys)} belongs to the handlers of the target; a row gives result or error"
+        )
     try:
         return _CASES.validate_python(form)
     except _ValidationError as error:
@@ -279,12 +283,12 @@ def read_cases(form: object, where: str) -> list[Case]:
 
 
 def _mistakes(error: _ValidationError, where: str, *, single: bool) -> list[str]:
-    found: dict[str, str] = {}
-    for one in error.errors(include_url=False):
-        steps = one["loc"][1:] if single else one["loc"]
-        rule = "unknown key" if one["type"] == "extra_forbidden" else one["msg"].removeprefix("Value error, ")
-        found.setdefault(".".join([where, *map(str, steps)]), rule)
-    return [f"{path}: {rule}" for path, rule in found.items()]
+    rule_by_path: dict[str, str] = {}
+    for detail in error.errors(include_url=False):
+        steps = detail["loc"][1:] if single else detail["loc"]
+        rule = "unknown key" if detail["type"] == "extra_forbidden" else detail["msg"].removeprefix("Value error, ")
+        rule_by_path.setdefault(".".join([where, *map(str, steps)]), rule)
+    return [f"{path}: {rule}" for path, rule in rule_by_path.items()]
 
 
 Decision = Literal["approve", "refuse"]
@@ -296,17 +300,17 @@ REFUSED = "the user refused this call, it was not made"
 _APPROVALS: TypeAdapter[Any] = TypeAdapter(Approvals)
 
 
-def read_approvals(written: object, asking: Collection[str], where: str = "approvals") -> Approvals:
+def read_approvals(form: object, asking: Collection[str], where: str = "approvals") -> Approvals:
     """Read what the user says to the tools that ask.
 
     Raises:
         UsageError: it is something else, or names a tool that does not ask; the text begins with `where`.
     """
     try:
-        approvals: Approvals = _APPROVALS.validate_python(written)
+        approvals: Approvals = _APPROVALS.validate_python(form)
     except ValidationError as error:
         rule = "approve, refuse, a list of these for one call after the other, or one of these for each tool"
-        raise UsageError(f"{where}: must be {rule}; got {written!r:.60}") from error
+        raise UsageError(f"{where}: must be {rule}; got {form!r:.60}") from error
     if not asking:
         raise UsageError(f"{where}: no tool needs approval; list such tools under needs_approval of the target")
     for name in approvals if isinstance(approvals, dict) else ():
@@ -315,7 +319,7 @@ def read_approvals(written: object, asking: Collection[str], where: str = "appro
     return approvals
 
 
-def decided(approvals: Approvals | None, name: str, world: World) -> Decision:
+def next_decision(approvals: Approvals | None, name: str, world: World) -> Decision:
     """Return what the user says to the next call of a tool that asks.
 
     Raises:

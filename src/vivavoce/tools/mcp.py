@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from vivavoce.errors import MissingExtra, SuiteFault, UsageError
 from vivavoce.records.score import EVIDENCE_LIMIT
-from vivavoce.tools.answer import Answer, Asked, failure
-from vivavoce.wire.own_traffic import marked
+from vivavoce.tools.answer import Answer, ToolRequest, failure
+from vivavoce.wire.own_traffic import add_marks
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -117,15 +117,15 @@ class McpSession:
             raise
         self._names = frozenset(definition["function"]["name"] for definition in self.definitions)
 
-    async def answer(self, asked: Asked) -> Answer | None:
+    async def answer(self, request: ToolRequest) -> Answer | None:
         """Answer a call, None where the server has no such tool.
 
         Raises:
             SuiteFault: the server failed.
         """
-        if asked.name not in self._names:
+        if request.name not in self._names:
             return None
-        text, failed = await self.call(asked.name, asked.arguments)
+        text, failed = await self.call(request.name, request.arguments)
         return failure(text, "mcp") if failed else Answer(text, "mcp")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -136,7 +136,7 @@ class McpSession:
         """
         try:
             async with asyncio.timeout(self._server.timeout):
-                meta = cast("RequestParamsMeta", marked())
+                meta = cast("RequestParamsMeta", add_marks())
                 result = await self._ready.result().call_tool(name, dict(arguments), meta=meta or None)
         except Exception as error:
             raise self._fault(f"did not answer {name}", error) from error
@@ -165,9 +165,9 @@ class McpSession:
         late = f"not within {self._server.timeout:g} s"
         why = late if isinstance(first, TimeoutError) else f"{type(first).__name__}: {first}".removesuffix(": ")
         kind = "timeout" if isinstance(first, TimeoutError) else "connection"
-        return SuiteFault(f"{self._server.place} {what}: {why}", kind=kind, evidence=self._printed())
+        return SuiteFault(f"{self._server.place} {what}: {why}", kind=kind, evidence=self._error_output())
 
-    def _printed(self) -> str | None:
+    def _error_output(self) -> str | None:
         """Return the end of what a started server wrote to its error output."""
         self._errors.seek(0)
         return self._errors.read()[-EVIDENCE_LIMIT:] or None
@@ -189,7 +189,9 @@ async def _definitions(client: Client) -> list[dict[str, Any]]:
 
 def _text(result: CallToolResult) -> str:
     """Return a result as the model reads it: its texts, and anything else as JSON."""
-    parts = [one.text if one.type == "text" else one.model_dump_json(exclude_none=True) for one in result.content]
+    parts = [
+        block.text if block.type == "text" else block.model_dump_json(exclude_none=True) for block in result.content
+    ]
     if not parts and result.structured_content is not None:
         return json.dumps(result.structured_content, ensure_ascii=False)
     return "\n".join(parts)

@@ -16,13 +16,13 @@ from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.records.recording import UNRECORDED, RecordedCall, Recording, read_recording
 from vivavoce.records.score import turn_label
 from vivavoce.records.trajectory import outcome_of
-from vivavoce.tools.answer import FAILED, Answer, Asked, Handler, failure, written
+from vivavoce.tools.answer import FAILED, Answer, Handler, ToolRequest, failure, result_text
 
 if TYPE_CHECKING:
     from vivavoce.targets.target import Opening, World
 
 
-_SHOWN = 20
+_MAX_CALLS = 20
 """Recorded calls that a miss names."""
 
 
@@ -69,14 +69,14 @@ class Recordings:
         Raises:
             UsageError: it cannot be read, or a line is broken; it names file and line.
         """
-        found = read_recording(path)
-        return cls(found.calls, found.place)
+        recording = read_recording(path)
+        return cls(recording.calls, recording.place)
 
     def __len__(self) -> int:
         """Return how many calls are recorded."""
         return sum(map(len, self._by_tool.values()))
 
-    async def answer(self, asked: Asked) -> Answer:
+    async def answer(self, request: ToolRequest) -> Answer:
         """Return what was recorded for a tool and these arguments, preferably in the same row and trial.
 
         Of several, one after the other is returned, and then the last one again.
@@ -84,51 +84,53 @@ class Recordings:
         Raises:
             SuiteFault: there is nothing.
         """
-        fitting = [one for one in self._by_tool.get(asked.name, ()) if _same(one.arguments, asked.arguments)]
-        fitting = [one for one in fitting if one.sample == asked.opening.sample_id] or fitting
+        fitting = [call for call in self._by_tool.get(request.name, ()) if _same(call.arguments, request.arguments)]
+        fitting = [call for call in fitting if call.sample == request.opening.sample_id] or fitting
         if not fitting:
-            turn = sum(message.role == "user" for message in asked.history) - 1
+            turn = sum(message.role == "user" for message in request.history) - 1
             raise SuiteFault(
-                f"{self.place} has no result of {asked.name}({show(asked.arguments)}), called in "
+                f"{self.place} has no result of {request.name}({show(request.arguments)}), called in "
                 f"{turn_label(max(turn, 0))}; {self.advice}",
                 kind=UNRECORDED,
-                evidence=self._nearest(asked),
+                evidence=self._nearest(request),
             )
-        trials = {one.trial for one in fitting}
-        trial = asked.opening.trial if asked.opening.trial in trials else fitting[0].trial
-        fitting = [one for one in fitting if one.trial == trial]
-        key = f"{self.place} {asked.name}({show(asked.arguments, 100_000)})"
-        number = asked.world.counts[key]
-        asked.world.counts[key] += 1
+        trials = {call.trial for call in fitting}
+        trial = request.opening.trial if request.opening.trial in trials else fitting[0].trial
+        fitting = [call for call in fitting if call.trial == trial]
+        key = f"{self.place} {request.name}({show(request.arguments, 100_000)})"
+        number = request.world.counts[key]
+        request.world.counts[key] += 1
         return _answer(fitting[min(number, len(fitting) - 1)])
 
-    def _nearest(self, asked: Asked) -> str:
+    def _nearest(self, request: ToolRequest) -> str:
         """Return the recorded calls that are most like one, a line for each; those of its tool, if there are any."""
-        own = self._by_tool.get(asked.name)
+        own = self._by_tool.get(request.name)
         if own is not None:
-            return "\n".join(f"recorded: {one}" for one in _listed(own, asked))
-        others = [call for calls in self._by_tool.values() for call in calls if call.sample == asked.opening.sample_id]
-        lines = [f"recorded in this row: {one}" for one in _listed(others, asked)]
+            return "\n".join(f"recorded: {text}" for text in _call_texts(own, request))
+        others = [
+            call for calls in self._by_tool.values() for call in calls if call.sample == request.opening.sample_id
+        ]
+        lines = [f"recorded in this row: {text}" for text in _call_texts(others, request)]
         names = ", ".join(self._by_tool) or "none"
         return "\n".join([f"no call of this tool is recorded; recorded tools: {names}", *lines])
 
 
-def _answer(one: RecordedCall) -> Answer:
+def _answer(call: RecordedCall) -> Answer:
     """Return what the model reads."""
-    plain = Answer(written(one.result), "recording") if one.error is None else failure(one.error, "recording")
-    return replace(plain, changed_state=one.changed_state)
+    plain = Answer(result_text(call.result), "recording") if call.error is None else failure(call.error, "recording")
+    return replace(plain, changed_state=call.changed_state)
 
 
-def _listed(calls: Sequence[RecordedCall], asked: Asked) -> list[str]:
+def _call_texts(calls: Sequence[RecordedCall], request: ToolRequest) -> list[str]:
     """Return calls in words, first those of the same row and with the most equal arguments."""
 
-    def unlike(one: RecordedCall) -> tuple[int, bool]:
-        shared = [name for name in one.arguments if name in asked.arguments]
-        equal = sum(same_json(one.arguments[name], asked.arguments[name]) for name in shared)
-        return -equal, one.sample != asked.opening.sample_id
+    def unlike(call: RecordedCall) -> tuple[int, bool]:
+        shared = [name for name in call.arguments if name in request.arguments]
+        equal = sum(same_json(call.arguments[name], request.arguments[name]) for name in shared)
+        return -equal, call.sample != request.opening.sample_id
 
-    found = (f"{call.name}({show(call.arguments)})" for call in sorted(calls, key=unlike))
-    return list(dict.fromkeys(found))[:_SHOWN]
+    texts = (f"{call.name}({show(call.arguments)})" for call in sorted(calls, key=unlike))
+    return list(dict.fromkeys(texts))[:_MAX_CALLS]
 
 
 def _same(recorded: dict[str, JsonValue], called: Arguments) -> bool:
@@ -161,19 +163,19 @@ class Replay:
         state when it was recorded, the state is the recorded one of a conversation with the same calls in the same
         order, if there is one.
         """
-        recorded = (one for one in world.made if one.source == "recording" and one.name in stateful)
-        if all(one.changed_state is False for one in recorded):
+        recorded = (call for call in world.made if call.source == "recording" and call.name in stateful)
+        if all(call.changed_state is False for call in recorded):
             return world.state
-        for held in self.recording.conversations.get(opening.sample_id, ()):
+        for conversation in self.recording.conversations.get(opening.sample_id, ()):
             calls = [
                 (call.name, call.arguments)
                 for call in self.recording.calls
-                if (call.sample, call.trial) == (held.sample, held.trial)
+                if (call.sample, call.trial) == (conversation.sample, conversation.trial)
             ]
             same = len(calls) == len(world.made) and all(
-                made.name == name and same_json(dict(made.arguments), arguments)
-                for made, (name, arguments) in zip(world.made, calls, strict=True)
+                made_call.name == name and same_json(dict(made_call.arguments), arguments)
+                for made_call, (name, arguments) in zip(world.made, calls, strict=True)
             )
             if same:
-                return held.turns[-1].state
+                return conversation.turns[-1].state
         return None

@@ -28,14 +28,14 @@ from vivavoce.tools.answer import (
     REFUSED,
     Answer,
     Approvals,
-    Asked,
     Canned,
     Handler,
-    decided,
+    ToolRequest,
     failure,
+    next_decision,
     read_approvals,
     read_cases,
-    written,
+    result_text,
 )
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ class FunctionTool:
         self._filled = [
             parameter.name for parameter in parameters if parameter.name in FILLED and parameter.name not in own
         ]
-        asked = [parameter for parameter in parameters if parameter.name not in self._filled]
-        self._arguments = _arguments(name, function, asked)
+        call_parameters = [parameter for parameter in parameters if parameter.name not in self._filled]
+        self._arguments = _arguments(name, function, call_parameters)
         self.definition = dict(definition) if definition is not None else self._definition()
 
     @property
@@ -83,28 +83,28 @@ class FunctionTool:
         """Whether it gets the state of the row, which it may change."""
         return "state" in self._filled
 
-    async def answer(self, asked: Asked) -> Answer:
+    async def answer(self, request: ToolRequest) -> Answer:
         """Call the function.
 
         Raises:
             SuiteFault: it raised, took too long, or returned or left in the state what JSON cannot hold.
         """
         try:
-            arguments = self._arguments.validate_python(dict(asked.arguments))
+            arguments = self._arguments.validate_python(dict(request.arguments))
         except ValidationError as error:
             return failure(f"the arguments do not fit: {_mismatches(error)}", "function")
-        values: dict[str, Any] = {"state": asked.world.state, "conversation_id": asked.opening.conversation_id}
+        values: dict[str, Any] = {"state": request.world.state, "conversation_id": request.opening.conversation_id}
         if "messages" in self._filled:
-            values["messages"] = [message.to_wire() for message in asked.history]
+            values["messages"] = [message.to_wire() for message in request.history]
         try:
-            returned = await self._called({**arguments, **{name: values[name] for name in self._filled}})
+            returned = await self._call_function({**arguments, **{name: values[name] for name in self._filled}})
         except ToolError as error:
             return failure(str(error), "function")
         if self.has_state:
-            self._check_state(asked.world.state)
+            self._check_state(request.world.state)
         return Answer(self._result_text(returned), "function")
 
-    async def _called(self, arguments: Mapping[str, Any]) -> Any:
+    async def _call_function(self, arguments: Mapping[str, Any]) -> Any:
         scope = asyncio.timeout(self.timeout)
         try:
             async with scope:
@@ -129,7 +129,7 @@ class FunctionTool:
         try:
             plain = returned if isinstance(returned, str) else json.loads(to_json(returned))
             json.dumps(plain, allow_nan=False)
-            return written(plain)
+            return result_text(plain)
         except (PydanticSerializationError, ValueError) as error:
             message = f"the handler of '{self.name}' returned a {type(returned).__name__}, which JSON cannot hold"
             raise SuiteFault(message, kind="format", evidence=str(error)) from error
@@ -157,10 +157,10 @@ class _Untitled(GenerateJsonSchema):
 
 def properties(definition: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the arguments of a definition by name."""
-    found: Any = definition or {}
+    schema: Any = definition or {}
     for step in ("function", "parameters", "properties"):
-        found = cast("Mapping[str, Any]", found).get(step) or {}
-    return found
+        schema = cast("Mapping[str, Any]", schema).get(step) or {}
+    return schema
 
 
 def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -183,10 +183,12 @@ def _arguments(
     try:
         annotated = function if inspect.isroutine(function) else type(function).__call__
         hints = get_type_hints(annotated, include_extras=True)
-        named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-        fields: dict[str, Any] = {one.name: _field(one, hints.get(one.name, Any)) for one in named}
+        fixed_parameters = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+        fields: dict[str, Any] = {
+            parameter.name: _field(parameter, hints.get(parameter.name, Any)) for parameter in fixed_parameters
+        }
         shape = cast("Any", TypedDict)("Arguments", fields)
-        extra = "allow" if len(named) < len(parameters) else "forbid"
+        extra = "allow" if len(fixed_parameters) < len(parameters) else "forbid"
         shape.__pydantic_config__ = ConfigDict(extra=extra, arbitrary_types_allowed=False)
         return TypeAdapter(shape)
     except Exception as error:
@@ -198,8 +200,8 @@ def _field(parameter: inspect.Parameter, annotation: Any) -> Any:
 
 
 def _mismatches(error: ValidationError) -> str:
-    found = error.errors(include_url=False)
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+    details = error.errors(include_url=False)
+    return "; ".join(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details)
 
 
 class ServerSession(Protocol):
@@ -210,7 +212,7 @@ class ServerSession(Protocol):
         """The definitions of its tools."""
         ...
 
-    async def answer(self, asked: Asked) -> Answer | None:
+    async def answer(self, request: ToolRequest) -> Answer | None:
         """Answer a call, None where the server has no such tool.
 
         Raises:
@@ -265,9 +267,11 @@ class Toolbox:
         replay: Replay | None = None,
     ) -> None:
         own = by_name(definitions)
-        self.handlers = {name: _handler(name, one, own.get(name)) for name, one in (handlers or {}).items()}
-        made = [one.definition for one in self.handlers.values() if isinstance(one, FunctionTool)]
-        self.definitions = _joined(definitions, made)
+        self.handlers = {name: _handler(name, handler, own.get(name)) for name, handler in (handlers or {}).items()}
+        own_definitions = [
+            handler.definition for handler in self.handlers.values() if isinstance(handler, FunctionTool)
+        ]
+        self.definitions = _join(definitions, own_definitions)
         self.server, self.max_steps, self.replay = server, max_steps, replay
         self.needs_approval = tuple(needs_approval)
         self.approvals: Approvals | None = None
@@ -281,12 +285,14 @@ class Toolbox:
     @property
     def stateful(self) -> frozenset[str]:
         """The names of the tools whose functions get the state of the row, which they may change."""
-        return frozenset(n for n, one in self.handlers.items() if isinstance(one, FunctionTool) and one.has_state)
+        return frozenset(
+            n for n, handler in self.handlers.items() if isinstance(handler, FunctionTool) and handler.has_state
+        )
 
     def _check(self, offered: Mapping[str, Definition]) -> None:
         check_offered(self.handlers, offered, "handlers")
         check_offered(self.needs_approval, offered, "needs_approval")
-        _check_arguments({n: one for n, one in self.handlers.items() if isinstance(one, Canned)}, offered)
+        _check_arguments({n: handler for n, handler in self.handlers.items() if isinstance(handler, Canned)}, offered)
 
     async def open(self, opening: Opening) -> ToolboxSession:
         """Begin a conversation.
@@ -301,7 +307,7 @@ class Toolbox:
         except UsageError as error:
             raise SuiteFault(str(error), kind="row") from error
         server = None if self.server is None else await self.server.open()
-        definitions = self.definitions if server is None else _joined(self.definitions, server.definitions)
+        definitions = self.definitions if server is None else _join(self.definitions, server.definitions)
         session = ToolboxSession(self, opening, definitions, cases, approvals, server)
         try:
             self._check(session.tools)
@@ -342,15 +348,15 @@ class ToolboxSession:
         Raises:
             SuiteFault: nobody answers it, or who should failed.
         """
-        begun = time.perf_counter()
+        start_time = time.perf_counter()
         approval: str | None = None
-        found = self._mistake(call)
-        if found is None and call.name in self.toolbox.needs_approval:
-            approval = decided(self.approvals, call.name, world)
-            found = failure(REFUSED, "user") if approval == "refuse" else None
-        if found is None:
-            found = await self._made(Asked(call.name, call.args, history, world, self.opening))
-        return found.message(call, time.perf_counter() - begun, approval)
+        answer = self._mistake(call)
+        if answer is None and call.name in self.toolbox.needs_approval:
+            approval = next_decision(self.approvals, call.name, world)
+            answer = failure(REFUSED, "user") if approval == "refuse" else None
+        if answer is None:
+            answer = await self._make_call(ToolRequest(call.name, call.args, history, world, self.opening))
+        return answer.message(call, time.perf_counter() - start_time, approval)
 
     def state(self, world: World) -> dict[str, Any] | None:
         """Return the state of the row as the tools left it, None where that is not known."""
@@ -373,27 +379,27 @@ class ToolboxSession:
             return failure(f"the arguments are not a JSON object: {error}", "vivavoce")
         return None
 
-    async def _made(self, asked: Asked) -> Answer:
+    async def _make_call(self, request: ToolRequest) -> Answer:
         """Return the answer to a call that is made, and note in the world what it was."""
-        world = asked.world
+        world = request.world
         before = copy.deepcopy(world.state) if self.opening.state is not None else None
-        found = await self._found(asked)
-        if before is not None and found.source == "function" and asked.name in self.toolbox.stateful:
-            found = replace(found, changed_state=before != world.state)
-        world.made.append(MadeCall(asked.name, asked.arguments, found.source, found.changed_state))
-        return found
+        answer = await self._find_answer(request)
+        if before is not None and answer.source == "function" and request.name in self.toolbox.stateful:
+            answer = replace(answer, changed_state=before != world.state)
+        world.made.append(MadeCall(request.name, request.arguments, answer.source, answer.changed_state))
+        return answer
 
-    async def _found(self, asked: Asked) -> Answer:
-        own = self.cases.get(asked.name)
-        chain = [own, self._answering(asked.name)]
+    async def _find_answer(self, request: ToolRequest) -> Answer:
+        own = self.cases.get(request.name)
+        chain = [own, self._answering(request.name)]
         for handler in chain:
-            answer = None if handler is None else await handler.answer(asked)
+            answer = None if handler is None else await handler.answer(request)
             if answer is not None:
                 if own is None or handler is own:
                     return answer
-                return replace(answer, passed_over="; ".join(_misfits(asked, own)))
-        canned = [one for one in chain if isinstance(one, Canned)]
-        raise _no_case(asked, canned[-1]) if canned else unanswered(asked.name)
+                return replace(answer, passed_over="; ".join(_misfits(request, own)))
+        canned = [handler for handler in chain if isinstance(handler, Canned)]
+        raise _no_case(request, canned[-1]) if canned else unanswered(request.name)
 
     def _answering(self, name: str) -> Handler | ServerSession | None:
         """Return who answers a tool where the row does not."""
@@ -402,30 +408,31 @@ class ToolboxSession:
         return recorded or box.handlers.get(name) or self.server
 
 
-def _no_case(asked: Asked, canned: Canned) -> SuiteFault:
+def _no_case(request: ToolRequest, canned: Canned) -> SuiteFault:
     """Return the failure of a call that fits none of the cases of its tool."""
     message = (
-        f"no case of {canned.key} fits {asked.name}({show(asked.arguments)}); "
+        f"no case of {canned.key} fits {request.name}({show(request.arguments)}); "
         "add a case for it, or at the end one without when"
     )
-    return SuiteFault(message, kind="unanswered", evidence="\n".join(_misfits(asked, canned)))
+    return SuiteFault(message, kind="unanswered", evidence="\n".join(_misfits(request, canned)))
 
 
-def _misfits(asked: Asked, canned: Canned) -> list[str]:
+def _misfits(request: ToolRequest, canned: Canned) -> list[str]:
     """Return why each case of a tool does not fit a call."""
     return [
-        f"case {number}: {'; '.join(one.complaints(asked)) or 'used up'}" for number, one in enumerate(canned.cases, 1)
+        f"case {number}: {'; '.join(case.complaints(request)) or 'used up'}"
+        for number, case in enumerate(canned.cases, 1)
     ]
 
 
 def by_name(definitions: Sequence[Definition]) -> dict[str, Definition]:
     """Return the definitions of tools by name, without those that have none, which no call can name."""
-    named: dict[str, Definition] = {}
+    definitions_by_name: dict[str, Definition] = {}
     for definition in definitions:
         function: Any = definition.get("function")
         if isinstance(function, Mapping) and "name" in function:
-            named[str(cast("Definition", function)["name"])] = definition
-    return named
+            definitions_by_name[str(cast("Definition", function)["name"])] = definition
+    return definitions_by_name
 
 
 def check_row(
@@ -454,12 +461,12 @@ def _check_arguments(canned: Mapping[str, Canned], tools: Mapping[str, Definitio
     Raises:
         UsageError: one is not; the text begins with the place of the cases.
     """
-    for name, one in canned.items():
+    for name, handler in canned.items():
         known = properties(tools.get(name))
-        for argument in (argument for case in one.cases for argument in case.when if known):
+        for argument in (argument for case in handler.cases for argument in case.when if known):
             if argument not in known:
                 hint = did_you_mean(argument, known)
-                raise UsageError(f"{one.key}: when: the tool has no argument '{argument}'{hint}")
+                raise UsageError(f"{handler.key}: when: the tool has no argument '{argument}'{hint}")
 
 
 def check_offered(names: Iterable[str], offered: Collection[str], what: str) -> None:
@@ -488,6 +495,6 @@ def _row_cases(tool_results: Mapping[str, Any]) -> dict[str, Canned]:
     return {name: Canned(read_cases(form, places[name]), places[name]) for name, form in tool_results.items()}
 
 
-def _joined(definitions: Sequence[Definition], more: Sequence[Definition]) -> list[Definition]:
+def _join(definitions: Sequence[Definition], more: Sequence[Definition]) -> list[Definition]:
     known = by_name(definitions)
-    return [*definitions, *(one for name, one in by_name(more).items() if name not in known)]
+    return [*definitions, *(definition for name, definition in by_name(more).items() if name not in known)]

@@ -173,18 +173,18 @@ def read_completion(answer: Answer) -> Completion:
     usage = read_usage(_detail(payload, "usage"))
     try:
         choice = payload["choices"][0]
-        said = {key: value for key, value in choice["message"].items() if value is not None}
+        fields = {key: value for key, value in choice["message"].items() if value is not None}
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise _malformed(answer, "has no choices[0].message", usage) from error
+        raise _malformed_fault(answer, "has no choices[0].message", usage) from error
     try:
-        message: Any = read_message({"content": None, **said, "role": "assistant"})
+        message: Any = read_message({"content": None, **fields, "role": "assistant"})
     except (ValueError, AttributeError) as error:
-        raise _malformed(answer, f"has a malformed message: {error}", usage) from error
+        raise _malformed_fault(answer, f"has a malformed message: {error}", usage) from error
     return Completion(message, usage, choice.get("finish_reason"), payload)
 
 
-def _malformed(answer: Answer, what: str, usage: Usage | None) -> Fault:
-    fault = answer.malformed(what)
+def _malformed_fault(answer: Answer, what: str, usage: Usage | None) -> Fault:
+    fault = answer.malformed_fault(what)
     charge(fault, usage)
     return fault
 

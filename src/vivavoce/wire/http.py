@@ -74,9 +74,9 @@ class Answer:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
-            raise self.malformed(f"is not JSON: {error}") from error
+            raise self.malformed_fault(f"is not JSON: {error}") from error
 
-    def malformed(self, what: str) -> Fault:
+    def malformed_fault(self, what: str) -> Fault:
         """Return the fault to raise for an answer that is not as expected."""
         return self.fault(f"{self.source}: the answer {what}", kind="format", evidence=shorten(self.text))
 
@@ -126,15 +126,15 @@ class Client:
             message = f"{source}: no answer within {self.limits.timeout:g} s"
             raise self.fault(message, kind="timeout", retryable=repeatable) from error
         except ExchangeError as error:
-            raise self._broken(error, source, repeatable) from error
+            raise self._connection_fault(error, source, repeatable) from error
         if response.is_cut:
             raise self._too_large(response, source)
         charset = _charset(response.header("Content-Type"))
         if 200 <= response.status < 300:
-            shown = self._hide(response.body, LONG_SECRET)
+            body = self._hide(response.body, LONG_SECRET)
             cookies = _cookies(response) if "Set-Cookie" in response.headers else {}
-            return Answer(source, shown, charset, cookies, self.fault)
-        raise self._refused(response, source, charset, repeatable)
+            return Answer(source, body, charset, cookies, self.fault)
+        raise self._status_fault(response, source, charset, repeatable)
 
     async def close(self) -> None:
         """Close the connections of this event loop; a later request opens new ones."""
@@ -148,7 +148,7 @@ class Client:
             evidence=shorten(_decode(self._hide(response.body[:20_000]), "utf-8")),
         )
 
-    def _refused(self, response: Response, source: str, charset: str, repeatable: bool) -> Fault:
+    def _status_fault(self, response: Response, source: str, charset: str, repeatable: bool) -> Fault:
         status, wait = response.status, response.header("Retry-After")
         evidence = shorten(_decode(self._hide(response.body), charset))
         message = f"{source} answered {status} {self._hide_text(response.reason)}".rstrip()
@@ -161,7 +161,7 @@ class Client:
         again = repeatable and status >= 500
         return self.fault(message, kind="http", evidence=evidence, retryable=again, status=status)
 
-    def _broken(self, error: ExchangeError, source: str, repeatable: bool) -> Fault:
+    def _connection_fault(self, error: ExchangeError, source: str, repeatable: bool) -> Fault:
         problem = self._hide_text(str(error))
         if error.stage == "tls":
             return self.fault(f"{source}: no secure connection: {problem}", kind="connection")
@@ -201,8 +201,8 @@ def checked_url(url: str, what: str) -> str:
     except ValueError:
         valid = False
     if not valid:
-        shown = re.sub(r"(?s).*@", "***@", url)  # a password with a slash in it makes an address that is not one
-        raise UsageError(f"{what}: '{shown}' is not a web address such as http://localhost:8000/v1")
+        safe_url = re.sub(r"(?s).*@", "***@", url)  # a password with a slash in it makes an address that is not one
+        raise UsageError(f"{what}: '{safe_url}' is not a web address such as http://localhost:8000/v1")
     if holds_user(url):
         raise UsageError(f"{what}: {USER_IN_ADDRESS}")
     return url
@@ -248,8 +248,8 @@ def _place(url: str) -> str:
 
 @lru_cache(maxsize=64)
 def _charset(content_type: str | None) -> str:
-    named = _CHARSET.search(content_type or "")
-    return named[1] if named else "utf-8"
+    match = _CHARSET.search(content_type or "")
+    return match[1] if match else "utf-8"
 
 
 def _cookies(response: Response) -> dict[str, str]:

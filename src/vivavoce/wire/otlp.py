@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 SCORE_EVENT = "gen_ai.evaluation.result"
 """The name of the event that holds a score, in the conventions for generative AI."""
-DEEPEST = 64
+MAX_DEPTH = 64
 """How deep messages may be nested; those of OTLP are nested six deep, except values within values."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_LONGEST = 10
+_MAX_VARINT_BYTES = 10
 """Bytes of the longest number."""
 
 
@@ -61,7 +61,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _signed(number: int) -> str:
+def _as_signed(number: int) -> str:
     return str(number - (1 << 64) if number >= 1 << 63 else number)
 
 
@@ -89,7 +89,7 @@ def _at(name: str) -> _Field:
     return _Field(name, _FIXED64, _time)
 
 
-def _one(name: str, message: str) -> _Field:
+def _single(name: str, message: str) -> _Field:
     return _Field(name, _BYTES, message=message)
 
 
@@ -100,8 +100,8 @@ def _many(name: str, message: str) -> _Field:
 _MESSAGES: Mapping[str, Mapping[int, _Field]] = {
     "traces": {1: _many("resourceSpans", "resource spans")},
     "logs": {1: _many("resourceLogs", "resource logs")},
-    "resource spans": {1: _one("resource", "resource"), 2: _many("scopeSpans", "scope spans")},
-    "resource logs": {1: _one("resource", "resource"), 2: _many("scopeLogs", "scope logs")},
+    "resource spans": {1: _single("resource", "resource"), 2: _many("scopeSpans", "scope spans")},
+    "resource logs": {1: _single("resource", "resource"), 2: _many("scopeLogs", "scope logs")},
     "resource": {1: _many("attributes", "pair")},
     "scope spans": {2: _many("spans", "span")},
     "scope logs": {2: _many("logRecords", "log")},
@@ -114,27 +114,27 @@ _MESSAGES: Mapping[str, Mapping[int, _Field]] = {
         8: _at("endTimeUnixNano"),
         9: _many("attributes", "pair"),
         11: _many("events", "event"),
-        15: _one("status", "status"),
+        15: _single("status", "status"),
     },
     "event": {1: _at("timeUnixNano"), 2: _of_text("name"), 3: _many("attributes", "pair")},
     "status": {2: _of_text("message"), 3: _Field("code", _VARINT, int)},
     "log": {
         1: _at("timeUnixNano"),
-        5: _one("body", "value"),
+        5: _single("body", "value"),
         6: _many("attributes", "pair"),
         9: _id("traceId"),
         10: _id("spanId"),
         11: _at("observedTimeUnixNano"),
         12: _of_text("eventName"),
     },
-    "pair": {1: _of_text("key"), 2: _one("value", "value")},
+    "pair": {1: _of_text("key"), 2: _single("value", "value")},
     "value": {
         1: _of_text("stringValue"),
         2: _Field("boolValue", _VARINT, bool),
-        3: _Field("intValue", _VARINT, _signed),
+        3: _Field("intValue", _VARINT, _as_signed),
         4: _Field("doubleValue", _FIXED64, _double),
-        5: _one("arrayValue", "list"),
-        6: _one("kvlistValue", "map"),
+        5: _single("arrayValue", "list"),
+        6: _single("kvlistValue", "map"),
         7: _Field("bytesValue", _BYTES, _base64),
     },
     "list": {1: _many("values", "value")},
@@ -153,9 +153,9 @@ def decode(data: bytes, message: str) -> dict[str, Any]:
 
 
 def _decode(data: bytes, at: int, end: int, message: str, depth: int) -> dict[str, Any]:
-    if depth > DEEPEST:
-        raise BrokenProtobuf(f"messages are nested more than {DEEPEST} deep")
-    fields, found = _MESSAGES[message], dict[str, Any]()
+    if depth > MAX_DEPTH:
+        raise BrokenProtobuf(f"messages are nested more than {MAX_DEPTH} deep")
+    fields, values = _MESSAGES[message], dict[str, Any]()
     while at < end:
         tag, at = _number(data, at, end)
         number, wire = tag >> 3, tag & 7
@@ -172,15 +172,15 @@ def _decode(data: bytes, at: int, end: int, message: str, depth: int) -> dict[st
             inner = field.message
             raw = data[begin:at] if inner is None else _decode(data, begin, at, inner, depth + 1)
         if field is not None:
-            _put(found, field, raw if field.value is None else field.value(raw))
-    return found
+            _put(values, field, raw if field.value is None else field.value(raw))
+    return values
 
 
-def _put(found: dict[str, Any], field: _Field, value: Any) -> None:
+def _put(values: dict[str, Any], field: _Field, value: Any) -> None:
     if field.repeated:
-        found.setdefault(field.name, []).append(value)
+        values.setdefault(field.name, []).append(value)
     else:
-        found[field.name] = value
+        values[field.name] = value
 
 
 def _extent(data: bytes, at: int, end: int, wire: int) -> tuple[int, int]:
@@ -201,10 +201,10 @@ def _extent(data: bytes, at: int, end: int, wire: int) -> tuple[int, int]:
 
 def _number(data: bytes, at: int, end: int) -> tuple[int, int]:
     result = shift = 0
-    for here in range(at, min(end, at + _LONGEST)):
+    for here in range(at, min(end, at + _MAX_VARINT_BYTES)):
         byte = data[here]
         result |= (byte & 0x7F) << shift
         if byte < 0x80:
             return result & 0xFFFFFFFFFFFFFFFF, here + 1
         shift += 7
-    raise BrokenProtobuf("a number is cut off" if end - at < _LONGEST else "a number has more than 10 bytes")
+    raise BrokenProtobuf("a number is cut off" if end - at < _MAX_VARINT_BYTES else "a number has more than 10 bytes")

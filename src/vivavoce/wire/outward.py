@@ -93,10 +93,10 @@ def _address(url: str, *, private: bool) -> tuple[str, int]:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"the host of '{url}' is not known: {error}") from error
-    numbers = [str(one[4][0]) for one in found]
+    numbers = [str(address[4][0]) for address in addresses]
     if not private and not all(map(_is_public, numbers)):
         raise UsageError(
             f"'{parts.hostname}' is in a private network; start the server with --private-webhooks to allow that"

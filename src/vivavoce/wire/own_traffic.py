@@ -40,7 +40,7 @@ def of_run(run_id: str) -> Generator[None]:
         _RUN.reset(token)
 
 
-def marked(headers: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+def add_marks(headers: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Return the headers of a request to a target with those that mark it, unless it has its own."""
     run = _RUN.get()
     if not run:
@@ -52,7 +52,7 @@ def marked(headers: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
 
 def marked_environment() -> dict[str, str]:
     """Return the environment variables of a process that mark what it does."""
-    return {name.upper(): value for name, value in marked().items()}
+    return {name.upper(): value for name, value in add_marks().items()}
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def marked_spans() -> Generator[None]:
     if not run or trace is None:
         yield
         return
-    trace_id, span_id = (int(one, 16) for one in _ids())
+    trace_id, span_id = (int(identifier, 16) for identifier in _ids())
     parent = trace.SpanContext(trace_id, span_id, is_remote=True, trace_flags=trace.TraceFlags(1))
     marks = lazy("opentelemetry.baggage:set_baggage")(
         RUN, run, trace.set_span_in_context(trace.NonRecordingSpan(parent))

@@ -113,7 +113,7 @@ def batches() -> list[Batch]:
 def assert_all_judged(service: Service) -> None:
     """Assert that each conversation has its right score, and that each question was answered once."""
     assert {name: one.value for name, one in scores().items()} == {f"r{i}": float(i % 4 != 3) for i in range(8)}
-    assert len(service.server.asked) == len(set(service.server.asked)) == 8
+    assert len(service.server.request_names) == len(set(service.server.request_names)) == 8
     assert not [one for one in service.server.requests if "chat" in one.path or one.path.endswith("messages")]
 
 
@@ -151,14 +151,14 @@ def test_what_a_service_left_when_its_day_was_over_is_asked_again_and_nothing_el
     answered: set[str] = set()
 
     def half(name: str, body: Mapping[str, Any]) -> Fate:
-        late = len(service.server.made) < 2 and "Answer" in text_of(body)
+        late = len(service.server.batches) < 2 and "Answer" in text_of(body)
         answered.update([] if late else [name])
         return "expired" if late else "answered"
 
     service.server.plan.fate = half
     assert viva(*command(service)).returncode == 0
     assert len(scores()) == 8
-    first, second = (set(one.requests) for one in service.server.made)
+    first, second = (set(one.requests) for one in service.server.batches)
     assert (len(first), len(second)) == (8, 6)
     assert second < first
     assert answered == first
@@ -168,7 +168,7 @@ def test_what_is_never_answered_is_an_error_after_three_batches(viva: Viva, serv
     service.server.plan.fate = lambda name, body: "expired" if "Answer 1" in text_of(body) else "answered"
     done = viva(*command(service))
     assert done.returncode == 3
-    assert [len(one.requests) for one in service.server.made] == [8, 1, 1]
+    assert [len(one.requests) for one in service.server.batches] == [8, 1, 1]
     left = scores()["r1"]
     assert (left.state, left.value, left.passed) == ("error", None, None)
     assert left.reason is not None
@@ -180,11 +180,11 @@ def test_a_request_that_is_wrong_is_an_error_at_once_and_is_tried_again_when_one
 ) -> None:
     service.server.plan.fate = lambda name, body: "refused" if "Answer 1" in text_of(body) else "answered"
     done = viva(*command(service))
-    assert (done.returncode, len(service.server.made)) == (3, 1)
+    assert (done.returncode, len(service.server.batches)) == (3, 1)
     assert "the request is wrong" in (scores()["r1"].reason or "")
     service.server.plan.fate = lambda name, body: "answered"
     assert viva("run", "--resume", "latest", "--errors").returncode == 0
-    assert [len(one.requests) for one in service.server.made] == [8, 1]
+    assert [len(one.requests) for one in service.server.batches] == [8, 1]
     assert {one.state for one in scores().values()} == {"scored"}
 
 
@@ -199,7 +199,7 @@ def test_an_answer_outside_its_schema_is_repaired_in_another_round(viva: Viva, s
     service.server.answer = sloppy
     done = viva(*command(service))
     assert done.returncode == 0, done.stdout
-    first, second = service.server.made
+    first, second = service.server.batches
     assert (len(first.requests), len(second.requests)) == (8, 2)
     repairs = [text_of(body) for body in second.requests.values()]
     assert sum("Prose." in one for one in repairs) == sum("none" in one for one in repairs) == 1
@@ -210,7 +210,7 @@ def test_an_answer_outside_its_schema_is_repaired_in_another_round(viva: Viva, s
 def test_an_answer_that_stays_outside_its_schema_is_an_error_with_what_it_used(viva: Viva, service: Service) -> None:
     service.server.answer = lambda body: {"violations": "none"} if "Answer 1" in text_of(body) else judge(body)
     assert viva(*command(service)).returncode == 3
-    assert [len(one.requests) for one in service.server.made] == [8, 1]
+    assert [len(one.requests) for one in service.server.batches] == [8, 1]
     left = scores()["r1"]
     assert "twice answered outside the JSON schema: $.violations" in (left.reason or "")
     assert left.usage is not None
@@ -274,7 +274,7 @@ def test_what_another_run_left_unsubmitted_is_not_submitted_for_it(viva: Viva, o
     assert (left.file is not None, left.service_id) == (True, None)
     Path("talks.jsonl").write_text(json.dumps(talk(1)) + "\n")
     assert viva(*command(openai)).returncode == 0
-    assert [len(one.requests) for one in openai.server.made] == [1]
+    assert [len(one.requests) for one in openai.server.batches] == [1]
 
 
 def test_an_answer_that_a_model_gave_directly_stays(viva: Viva, openai: Service) -> None:
@@ -312,7 +312,7 @@ def test_where_too_many_tokens_wait_smaller_batches_are_sent_one_after_the_other
     openai.server.plan.refusals = [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}] * 2
     done = viva(*command(openai))
     assert done.returncode == 0, done.stdout
-    assert [len(one.requests) for one in openai.server.made] == [8, 4, 4, 2, 2]
+    assert [len(one.requests) for one in openai.server.batches] == [8, 4, 4, 2, 2]
     assert_all_judged(openai)
 
 
@@ -320,7 +320,7 @@ def test_a_limit_of_calls_holds_before_anything_is_submitted(viva: Viva, service
     done = viva(*command(service, "--max-calls", "5"))
     assert done.returncode == 3
     assert "the limit of 5 calls is reached" in " ".join(done.stdout.split())
-    assert len(service.server.asked) == 5
+    assert len(service.server.request_names) == 5
     assert len(scores()) == 5
     assert viva("run", "--resume", "latest").returncode == 0
     assert_all_judged(service)
@@ -334,7 +334,7 @@ def test_a_limit_of_the_cost_splits_what_is_submitted(
     monkeypatch.setenv("VIVAVOCE_PRICES", "prices.json")
     done = viva(*command(openai, "--max-cost", "1.6"))
     assert done.returncode == 0, done.stdout
-    assert [len(one.requests) for one in openai.server.made][:2] == [3, 3]
+    assert [len(one.requests) for one in openai.server.batches][:2] == [3, 3]
     assert_all_judged(openai)
     cost = sum(one.usage.cost or 0 for one in scores().values() if one.usage)
     assert 0 < cost < 1.6
@@ -368,14 +368,14 @@ def test_ctrl_c_leaves_the_batch_running_and_says_how_to_go_on(viva: Viva, servi
     assert "8 requests stay with the service until the run goes on" in said
     assert "continue with: viva run --resume judge-talks-" in said
     assert viva("run", "--resume", "latest").returncode == 0
-    assert len(service.server.made) == 1
+    assert len(service.server.batches) == 1
     assert_all_judged(service)
 
 
 def test_the_same_command_waits_for_what_another_run_has_submitted(viva: Viva, service: Service) -> None:
     interrupted(viva, service)
     assert viva(*command(service)).returncode == 0
-    assert len(service.server.made) == 1
+    assert len(service.server.batches) == 1
     assert_all_judged(service)
     assert {one.usage and one.usage.calls for one in scores().values()} == {1}
 
@@ -397,7 +397,7 @@ def test_batches_are_listed_and_cancelled_and_a_run_goes_on_with_what_was_answer
     assert f"continue with: viva run --resume {batch.run_id}" in " ".join(done.stdout.split())
     assert service.calls("cancel") == 1
     assert viva("run", "--resume", "latest").returncode == 0
-    assert [len(one.requests) for one in service.server.made] == [8, 8]
+    assert [len(one.requests) for one in service.server.batches] == [8, 8]
     assert {one.state for one in scores().values()} == {"scored"}
     assert "nothing is with a batch service" in viva("batches").stdout
     assert "has nothing with a batch service" in viva("batches", "latest", "--cancel").stdout
@@ -414,12 +414,12 @@ def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(vi
     if service.uploads:
         pytest.skip("this service says which file a batch was made of")
     theirs: dict[str, Row] = {f"theirs-{i}": {"model": "claude-sonnet-4-5", "messages": []} for i in range(8)}
-    service.server.made.append(MadeBatch("batch_theirs", "", theirs, time.time()))
+    service.server.batches.append(MadeBatch("batch_theirs", "", theirs, time.time()))
     service.server.plan.before["create"] = [misbehaviour.reset()]
     done = viva(*command(service))
     assert done.returncode == 0, done.stderr
-    assert [one for one in service.server.asked if not one.startswith("theirs")] == list(
-        dict.fromkeys(one for one in service.server.asked if not one.startswith("theirs"))
+    assert [one for one in service.server.request_names if not one.startswith("theirs")] == list(
+        dict.fromkeys(one for one in service.server.request_names if not one.startswith("theirs"))
     )
     assert {one.state for one in scores().values()} == {"scored"}
 
@@ -439,7 +439,9 @@ def test_a_cascade_asks_the_expensive_judge_only_about_what_the_cheap_one_leaves
     Path("suite.yaml").write_text(json.dumps(suite))
     result = run_suite("suite.yaml", RunOptions(batch=True))
     assert result.exit_code in (0, 3)
-    assert [(len(one.requests), {body["model"] for body in one.requests.values()}) for one in openai.server.made] == [
+    assert [
+        (len(one.requests), {body["model"] for body in one.requests.values()}) for one in openai.server.batches
+    ] == [
         (8, {"small"}),
         (2, {"large"}),
     ]

@@ -125,8 +125,8 @@ async def test_a_batch_that_may_have_been_made_is_found(server: BatchServer, ser
     prepared = await service.prepare(custom_id(KEY, "x"), ASKED)
     for _ in range(2):
         await submitted(service, prepared.line)
-    file = server.made[0].file or None
-    batch = Batch("b", "r", "m", "m", 1, server.made[0].created_at, file=file)
+    file = server.batches[0].file or None
+    batch = Batch("b", "r", "m", "m", 1, server.batches[0].created_at, file=file)
     assert await service.find(batch, ()) == "batch_1"
     assert await service.find(batch, {"batch_1"}) == (None if service.takes_files else "batch_2")
     assert await service.find(batch, {"batch_1", "batch_2"}) is None

@@ -81,7 +81,7 @@ def test_they_are_kept_with_a_button_and_correct_the_run(url: str, store: Store)
     assert "/runs/run-1/calibration?grader=goal" in get(f"{url}/runs/run-1").text
     assert post(url, PAGE, action="keep").headers["location"] == PAGE
     (stored,) = store.calibrations.of_run("run-1")
-    assert (stored.author, len(stored.drawn)) == (ME, 8)
+    assert (stored.author, len(stored.drawn_labels)) == (ME, 8)
     assert "this one" in get(url + PAGE).text
     assert "corrected [" in get(f"{url}/runs/run-1").text
     assert post(url, PAGE, action="drop").status == 422

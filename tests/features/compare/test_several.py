@@ -11,7 +11,7 @@ from vivavoce.features.compare.several import MAX_RUNS, SeveralComparisons, comp
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
-from vivavoce.report.comparison.regressions import Tolerance, ruled
+from vivavoce.report.comparison.regressions import Tolerance, add_ruling
 from vivavoce.store.store import Store
 
 
@@ -30,7 +30,7 @@ async def compare_runs(store: Store, *runs: list[Outcome], decides: bool = False
 
     def one_with(grading: Grading, other: Grading, level: float) -> Comparison:
         comparison = compare(store, grading, other, level=level)
-        return ruled(comparison, Tolerance()) if decides else comparison
+        return add_ruling(comparison, Tolerance()) if decides else comparison
 
     return compare_several(gradings[0], gradings[1:], "support", one_with)
 

@@ -8,12 +8,12 @@ from typing import Any
 from report.cases import outcome
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, FindingState, Score
-from vivavoce.report.label_agreement import Rated, rated
+from vivavoce.report.label_agreement import Rated, collect_rated
 
 
 def labelled_outcome(sample: str, score: Score | float, label: object, reply: str = "Hello!", **more: Any) -> Outcome:
     """Return an outcome with a label `good`, None for a row without labels."""
-    base = outcome(sample, {"judge": score}, said=[reply], trial=more.pop("trial", 0))
+    base = outcome(sample, {"judge": score}, texts=[reply], trial=more.pop("trial", 0))
     labels = {} if label is None else {"labels": {"good": label, "deep": {"er": label}}}
     row = json.dumps({"id": sample, "input": "Hi", **labels, **more})
     return base.model_copy(update={"attempt": base.attempt.model_copy(update={"sample": row})})
@@ -29,5 +29,5 @@ def sure(value: float, confidence: float, **items: FindingState) -> Score:
 
 
 def rate_outcomes(*outcomes: Outcome, label: str = "good", tag: str | None = None) -> Rated:
-    (rated_cases,) = rated(outcomes, ["judge"], label, tag)
+    (rated_cases,) = collect_rated(outcomes, ["judge"], label, tag)
     return rated_cases

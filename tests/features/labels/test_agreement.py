@@ -9,7 +9,7 @@ from report.cases import BROKEN_JUDGE, TIMEOUT
 from vivavoce.errors import UsageError
 from vivavoce.features.labels.agreement import Figure, figures, items
 from vivavoce.records.score import FindingState, Score, Usage, failed, skipped
-from vivavoce.report.label_agreement import Rated, rated
+from vivavoce.report.label_agreement import Rated, collect_rated
 from vivavoce.stats.ranking import spearman
 from vivavoce.stats.raters import Ratings
 
@@ -176,7 +176,7 @@ def test_a_label_may_lie_deep_and_a_tag_chooses_rows() -> None:
     ]
     assert [case.ratings.values for case in rate_outcomes(*rows, label="deep.er").cases] == [(1.0, 0.0), (1.0,)]
     assert [case.sample_id for case in rate_outcomes(*rows, tag="report").cases] == ["a"]
-    assert all(each.cases == [] for each in rated(rows, ["absent"], "good"))
+    assert all(each.cases == [] for each in collect_rated(rows, ["absent"], "good"))
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,21 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.features.metric_tests.versions import KEY, OWN, Version, as_they_are, chosen_defects, recorded, versions
+from vivavoce.features.metric_tests.versions import (
+    KEY,
+    OWN,
+    Version,
+    as_they_are,
+    chosen_defects,
+    require_recorded,
+    versions,
+)
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.testing.defects import DEFECTS, SEEN_BY
 from vivavoce.testing.defects.harmless_edits import PERSUASIVE
 
-SAMPLES = list(recorded(read_samples(OWN)))
+SAMPLES = list(require_recorded(read_samples(OWN)))
 
 
 def version(row: dict[str, Any]) -> Version:
@@ -25,16 +33,16 @@ def rows(*defects: str, number: int = 1) -> list[dict[str, Any]]:
 
 
 def test_a_conversation_comes_with_each_defect_and_edit() -> None:
-    found = rows("loop", "insult")
-    assert [version(row).kind for row in found] == [*["defect"] * 2, *["harmless"] * 10, *["persuasion"] * 3]
-    assert found[0]["id"] == "order-address~loop"
-    assert {version(row).of for row in found} == {"order-address"}
-    assert len({row["id"] for row in found}) == len(found)
+    results = rows("loop", "insult")
+    assert [version(row).kind for row in results] == [*["defect"] * 2, *["harmless"] * 10, *["persuasion"] * 3]
+    assert results[0]["id"] == "order-address~loop"
+    assert {version(row).of for row in results} == {"order-address"}
+    assert len({row["id"] for row in results}) == len(results)
 
 
 def test_as_it_is_a_conversation_is_unchanged() -> None:
     (row,) = as_they_are(SAMPLES[:1])
-    assert row["messages"] == [one.to_dict() for one in SAMPLES[0].messages or ()]
+    assert row["messages"] == [message.to_dict() for message in SAMPLES[0].messages or ()]
     assert (row["id"], version(row).kind, version(row).edits) == ("order-address", "as_it_is", ())
 
 
@@ -50,8 +58,8 @@ def test_a_defect_says_in_which_turn_it_is_and_persuasion_comes_with_it() -> Non
     assert version(loop).edits == ("loop",)
     assert version(loop).turn is not None
     persuaded = [version(row) for row in rest if version(row).kind == "persuasion"]
-    assert [one.edits for one in persuaded] == [("loop", one) for one in PERSUASIVE]
-    assert {one.turn for one in persuaded} == {version(loop).turn}
+    assert [each.edits for each in persuaded] == [("loop", edit) for edit in PERSUASIVE]
+    assert {each.turn for each in persuaded} == {version(loop).turn}
 
 
 def test_a_reply_in_another_language_is_not_padded_in_the_users() -> None:
@@ -59,12 +67,12 @@ def test_a_reply_in_another_language_is_not_padded_in_the_users() -> None:
 
 
 def test_what_is_known_of_single_turns_is_left_out() -> None:
-    said = [
+    messages = [
         {"role": "user", "content": "When?"},
         {"role": "assistant", "content": "At nine in the morning, every day."},
     ] * 2
     known: dict[str, Any] = {"ground_truth": ["a", "b"], "reference_tool_calls": [[], None], "expect": [{}, {}]}
-    sample = Sample.model_validate({"id": "x", "messages": said, "goal": "To know.", "trial": 2, **known})
+    sample = Sample.model_validate({"id": "x", "messages": messages, "goal": "To know.", "trial": 2, **known})
     for row in versions([sample], ["repeated_exchange"]):
         assert not known.keys() & row.keys()
         assert (row["goal"], row["trial"], version(row).of) == ("To know.", 2, "x#3")
@@ -86,17 +94,17 @@ def test_the_defects_are_those_that_the_metrics_are_there_to_see() -> None:
 
 def test_a_row_without_a_recording_is_refused() -> None:
     with pytest.raises(UsageError, match="sample 1, 'x', is not a recorded conversation"):
-        list(recorded([Sample(id="x", input="Hi")]))
+        list(require_recorded([Sample(id="x", input="Hi")]))
 
 
 def test_the_goal_has_the_names_of_the_conversation() -> None:
-    found = {version(row).edit: row for row in rows("loop")}
-    messages = str(found["renamed_ids"]["messages"])
-    new = found["renamed_ids"]["goal"].partition("wants order ")[2].partition(" ")[0]
+    rows_by_edit = {version(row).edit: row for row in rows("loop")}
+    messages = str(rows_by_edit["renamed_ids"]["messages"])
+    new = rows_by_edit["renamed_ids"]["goal"].partition("wants order ")[2].partition(" ")[0]
     assert new != "GX-4821"
     assert new in messages
     assert "GX-4821" not in messages
-    assert found["loop"]["goal"] == found["renamed_people"]["goal"] == SAMPLES[0].goal
+    assert rows_by_edit["loop"]["goal"] == rows_by_edit["renamed_people"]["goal"] == SAMPLES[0].goal
 
 
 def test_a_version_of_the_users_own_stays_in_the_metadata() -> None:

@@ -34,7 +34,7 @@ def written(tmp_path: Path, entries: list[Entry], graders: list[str]) -> Folder:
 def test_entries_come_back_as_they_were(tmp_path: Path) -> None:
     spoiled = Failure(blame="tester", kind=TESTER_ERROR, message="it broke off")
     made = [
-        entry(outcome("one", {"a": 0.5, "b": Score(state="skipped", reason="no goal")}, said=("Paris 🗼", "Rome"))),
+        entry(outcome("one", {"a": 0.5, "b": Score(state="skipped", reason="no goal")}, texts=("Paris 🗼", "Rome"))),
         entry(outcome("two", {"a": Score(state="error", reason="it broke off", failure=spoiled), "b": 1.0})),
     ]
     folder = written(tmp_path, made, ["a", "b"])

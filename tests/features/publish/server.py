@@ -49,7 +49,7 @@ def bodies(server: LoopbackServer, path: str) -> list[Any]:
 async def new_run(store: Store) -> GradedRun:
     """Return a run of two conversations that a target held: three turns with scores, and one."""
     replies = ("Paris", "It is Berlin.", "Madrid")
-    return await keep(store, [outcome("a", {"correctness": capitals()}, said=replies), outcome("b", {"exact": 0.25})])
+    return await keep(store, [outcome("a", {"correctness": capitals()}, texts=replies), outcome("b", {"exact": 0.25})])
 
 
 def label(graded: GradedRun, sample: str, author: str, verdict: HumanVerdict, **more: Any) -> None:
@@ -65,7 +65,7 @@ async def recorded_run(store: Store, rows: Mapping[str, Mapping[str, Any]], grad
     """Return a run over recorded conversations of three turns, whose rows have this metadata by their id."""
     replies = ("Paris", "It is Berlin.", "Madrid")
     run_outcomes = [
-        outcome(name, grades or {"correctness": capitals()}, said=replies, target="recorded") for name in rows
+        outcome(name, grades or {"correctness": capitals()}, texts=replies, target="recorded") for name in rows
     ]
     outcomes = [
         outcome.model_copy(

@@ -21,7 +21,7 @@ from vivavoce.features.watch.suite import watching_metrics
 from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.wire.own_traffic import marked, of_run
+from vivavoce.wire.own_traffic import add_marks, of_run
 
 from .traffic import post
 
@@ -54,7 +54,7 @@ async def test_users_are_judged_and_requests_of_a_run_are_told_from_theirs(
     receiver: Receiver, spool: Spool, store: Store, tmp_path: Path
 ) -> None:
     with of_run("nightly-1"):
-        ours = marked()
+        ours = add_marks()
     for conversation, headers in (("a user", {}), ("a test", ours)):
         assert (await post(receiver, post_request(conversation, headers), content_type=PROTOBUF)).status == 200
     suite = watching_metrics("production", ["refusal"], None, None, 4)

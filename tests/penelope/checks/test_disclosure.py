@@ -26,8 +26,10 @@ HELLO: Exchange = ("Hi.", "Hello, how can I help?")
     "message", ["It is AB-1234 56.", "it is ab123456", "It is AB 12-34-56, thanks", "AB‑1234\n56", "(AB-123456)"]
 )
 def test_a_fact_that_nobody_asked_for_is_named(message: str) -> None:
-    said = CHECK.objection(message, state(HELLO, facts=FACTS))
-    assert said == "'order_number' is told only when asked for, and nobody did: leave 'AB-1234 56' out of the message"
+    objection = CHECK.objection(message, state(HELLO, facts=FACTS))
+    assert (
+        objection == "'order_number' is told only when asked for, and nobody did: leave 'AB-1234 56' out of the message"
+    )
 
 
 @pytest.mark.parametrize("message", ["It is AB-1234 567.", "XAB-1234 56", "AB-1234", "My order is late.", ""])
@@ -59,13 +61,13 @@ def test_names_are_read_in_any_spelling(name: str) -> None:
 
 
 def test_a_target_that_asks_for_details_may_be_told_anything() -> None:
-    asked = state(("Hi.", "Please give me your account details."), facts=FACTS)
-    assert CHECK.objection("AB-1234 56 and kim@example.com", asked) is None
+    asking = state(("Hi.", "Please give me your account details."), facts=FACTS)
+    assert CHECK.objection("AB-1234 56 and kim@example.com", asking) is None
 
 
 def test_what_was_asked_in_a_turn_that_was_taken_back_was_never_asked() -> None:
-    asked = turn("Hi.", "Which order?", forgotten=True)
-    assert CHECK.objection("It is AB-1234 56.", state(asked, HELLO, facts=FACTS)) is not None
+    asking = turn("Hi.", "Which order?", forgotten=True)
+    assert CHECK.objection("It is AB-1234 56.", state(asking, HELLO, facts=FACTS)) is not None
 
 
 def test_a_short_value_is_found_as_a_word_of_its_own() -> None:
@@ -101,16 +103,16 @@ def test_a_value_is_found_in_any_capitals(value: str) -> None:
 
 
 def test_all_facts_that_are_told_too_early_are_named_at_once() -> None:
-    said = CHECK.objection("AB-1234 56, kim@example.com", state(HELLO, facts=FACTS))
-    assert said == (
+    objection = CHECK.objection("AB-1234 56, kim@example.com", state(HELLO, facts=FACTS))
+    assert objection == (
         "'order_number' and 'email' are told only when asked for, and nobody did: "
         "leave 'AB-1234 56' and 'kim@example.com' out of the message"
     )
 
 
 def test_what_the_user_told_already_is_no_secret_unless_it_was_taken_back() -> None:
-    told = turn("It is AB-1234 56.", "Hello.")
-    assert CHECK.objection("As I said, AB123456.", state(told, facts=FACTS)) is None
+    telling = turn("It is AB-1234 56.", "Hello.")
+    assert CHECK.objection("As I said, AB123456.", state(telling, facts=FACTS)) is None
     taken_back = turn("It is AB-1234 56.", "Hello.", forgotten=True)
     assert CHECK.objection("As I said, AB123456.", state(taken_back, facts=FACTS)) is not None
 
@@ -120,17 +122,17 @@ RECHNUNG: Exchange = ("Ich will kündigen.", "Nennen Sie mir bitte die Nummer ob
 BOTH = "88231, geboren 3. Mai 1990."
 
 
-async def objected(check: DisclosureCheck, message: str, about: TestState) -> str | None:
-    said = check.objection(message, about)
-    return await said if inspect.isawaitable(said) else said
+async def get_objection(check: DisclosureCheck, message: str, about: TestState) -> str | None:
+    objection = check.objection(message, about)
+    return await objection if inspect.isawaitable(objection) else objection
 
 
 async def test_what_was_asked_in_other_words_is_known_to_a_judge() -> None:
     model = Priced([{"asked": ["customer number"]}])
     check, about = DisclosureCheck(model), state(RECHNUNG, facts=GERMAN)
-    assert await objected(check, "Die 88231.", about) is None
+    assert await get_objection(check, "Die 88231.", about) is None
     assert about.usage["judge"] == Usage(calls=1, cost=0.01)
-    assert await objected(check, "Es ist die 88231.", about) is None
+    assert await get_objection(check, "Es ist die 88231.", about) is None
     assert len(model.requests) == 1
 
 
@@ -138,11 +140,14 @@ async def test_what_nobody_asked_for_is_objected_to_and_asked_about_once_a_turn(
     model = ScriptedModel([{"asked": ["customer number"]}, {"asked": ["birthday"]}])
     check, about = DisclosureCheck(model), state(RECHNUNG, facts=GERMAN)
     for _ in range(2):
-        said = await objected(check, BOTH, about)
-        assert said == "'birthday' is told only when asked for, and nobody did: leave '3. Mai 1990' out of the message"
+        objection = await get_objection(check, BOTH, about)
+        assert (
+            objection
+            == "'birthday' is told only when asked for, and nobody did: leave '3. Mai 1990' out of the message"
+        )
     assert len(model.requests) == 1
     about.turns.append(turn("Die 88231.", "Und wann sind Sie geboren?"))
-    assert await objected(check, BOTH, about) is None
+    assert await get_objection(check, BOTH, about) is None
     assert len(model.requests) == 2
     assert '- "customer number"' not in model.requests[1].messages[-1].text
 
@@ -154,8 +159,8 @@ async def test_what_nobody_asked_for_is_objected_to_and_asked_about_once_a_turn(
 )
 async def test_no_judge_is_asked_where_code_knows(about: TestState) -> None:
     model = ScriptedModel([])
-    await objected(DisclosureCheck(model), BOTH, about)
-    await objected(DisclosureCheck(model), "Guten Tag.", about)
+    await get_objection(DisclosureCheck(model), BOTH, about)
+    await get_objection(DisclosureCheck(model), "Guten Tag.", about)
     assert model.requests == []
 
 
@@ -164,9 +169,9 @@ async def test_where_no_judge_can_answer_the_words_decide_and_all_facts_are_name
 ) -> None:
     about = state(RECHNUNG, facts=GERMAN)
     fault = ModelFault("no \x1b[31mroute\nhere", kind="connection")
-    said = await objected(DisclosureCheck(ScriptedModel([fault])), BOTH, about)
-    assert said is not None
-    assert said.startswith("'customer number' and 'birthday' are told only when asked for")
+    objection = await get_objection(DisclosureCheck(ScriptedModel([fault])), BOTH, about)
+    assert objection is not None
+    assert objection.startswith("'customer number' and 'birthday' are told only when asked for")
     assert about.counts["disclosure_not_judged"] == 1
     assert "whether the target asked could not be judged" in caplog.text
     assert "no route here" in caplog.text

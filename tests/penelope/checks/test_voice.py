@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recordings import CONVERSATIONS, needs_recordings
 from vivavoce.files.rows import read_rows
-from vivavoce.penelope.checks.voice import LONGEST, VoiceCheck
+from vivavoce.penelope.checks.voice import MAX_CHARS, VoiceCheck
 
 from ..states import state
 
@@ -104,8 +104,8 @@ def test_what_the_instructions_quote_is_there_to_be_said() -> None:
 
 def test_a_message_has_words_and_not_too_many() -> None:
     assert CHECK.objection(" \n", state()) == "the message is empty; write what the user says next"
-    assert CHECK.objection("a" * LONGEST, state()) is None
-    assert "20001 characters" in (CHECK.objection("a" * (LONGEST + 1), state()) or "")
+    assert CHECK.objection("a" * MAX_CHARS, state()) is None
+    assert "20001 characters" in (CHECK.objection("a" * (MAX_CHARS + 1), state()) or "")
 
 
 @given(st.text())
@@ -115,17 +115,17 @@ def test_any_message_is_judged_alike_twice(message: str) -> None:
 
 def test_hostile_messages_of_full_length_are_judged_at_once() -> None:
     for piece in ("test ", "[insert ", "### ", "\n", "as a ", '"', "<|"):
-        CHECK.objection((piece * LONGEST)[:LONGEST], state(goal=piece * 9))
+        CHECK.objection((piece * MAX_CHARS)[:MAX_CHARS], state(goal=piece * 9))
 
 
 @needs_recordings
 def test_what_users_write_passes_and_what_gave_a_simulated_one_away_does_not() -> None:
     """Users of the airline are played by a language model, which ends conversations with ###STOP###."""
-    found: list[str] = []
+    texts: list[str] = []
     for path in CONVERSATIONS:
         rows = (row for _, row in read_rows(path))
-        said = (m["content"] for row in rows for m in row["messages"] if m["role"] == "user")
-        found += [one for one in said if one.strip() and CHECK.objection(one, state())]
-    stops = [one for one in found if "###STOP###" in one]
+        messages = (m["content"] for row in rows for m in row["messages"] if m["role"] == "user")
+        texts += [text for text in messages if text.strip() and CHECK.objection(text, state())]
+    stops = [text for text in texts if "###STOP###" in text]
     assert len(stops) == 147
-    assert [one for one in found if one not in stops] == [PLACEHOLDER]
+    assert [text for text in texts if text not in stops] == [PLACEHOLDER]

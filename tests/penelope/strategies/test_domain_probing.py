@@ -11,8 +11,8 @@ ANSWERS: list[Exchange] = [(f"Message {i}.", f"Answer {i}.") for i in range(8)]
 
 
 def test_a_test_goes_through_every_phase_in_order() -> None:
-    told = [STRATEGY.move(state(*ANSWERS[:done], max_turns=8)).guidance for done in range(8)]
-    assert list(dict.fromkeys(told)) == list(STRATEGY.phases.values())
+    guidances = [STRATEGY.move(state(*ANSWERS[:done], max_turns=8)).guidance for done in range(8)]
+    assert list(dict.fromkeys(guidances)) == list(STRATEGY.phases.values())
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ def test_a_test_goes_through_every_phase_in_order() -> None:
 )
 def test_what_the_target_did_is_taken_up(reply: str | None, kind: str) -> None:
     second = list(STRATEGY.phases.values())[1]
-    told = STRATEGY.move(state(ANSWERS[0], turn("And?", reply), max_turns=8)).guidance
-    assert told == {one: f"{words} {second}" for one, words in STRATEGY.after.items()}[kind]
+    guidance = STRATEGY.move(state(ANSWERS[0], turn("And?", reply), max_turns=8)).guidance
+    assert guidance == {name: f"{words} {second}" for name, words in STRATEGY.after.items()}[kind]
 
 
 def test_it_explores_and_attacks_nothing() -> None:

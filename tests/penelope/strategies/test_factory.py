@@ -74,7 +74,7 @@ def test_a_class_or_a_strategy_of_ones_own_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "options", "complaint"),
+    ("expected", "options", "complaint"),
     [
         ("cresendo", {}, "no strategy 'cresendo'; did you mean 'crescendo'"),
         ("crescendo", {"backtrack": 1}, "strategy 'crescendo': no option 'backtrack'; did you mean 'backtracks'"),
@@ -87,9 +87,9 @@ def test_a_class_or_a_strategy_of_ones_own_is_taken() -> None:
         (dict, {}, "a strategy needs name"),
     ],
 )
-def test_what_is_no_strategy_is_told(wanted: Any, options: dict[str, Any], complaint: str) -> None:
+def test_what_is_no_strategy_is_told(expected: Any, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        make_strategy(wanted, **options)
+        make_strategy(expected, **options)
 
 
 def test_the_names_are_there() -> None:
@@ -102,5 +102,5 @@ def test_the_names_are_there() -> None:
 def test_what_a_strategy_says_is_in_the_words_of_the_brief(name: str, reply: str | None) -> None:
     strategy = make_strategy(name)
     for done in range(8):
-        told = strategy.move(state(*[turn("Hm?", reply)] * done, max_turns=8)).guidance
-        assert not [words for words in ("target", "the test", "goal", "tester") if words in told]
+        guidance = strategy.move(state(*[turn("Hm?", reply)] * done, max_turns=8)).guidance
+        assert not [words for words in ("target", "the test", "goal", "tester") if words in guidance]

@@ -11,20 +11,20 @@ NO = "I'm sorry, but I can't help with that."
 STRATEGY = Goat()
 
 
-def offered(*exchanges: Exchange) -> list[str]:
+def list_offered(*exchanges: Exchange) -> list[str]:
     lines = STRATEGY.move(state(*exchanges)).guidance.splitlines()[1:]
     return [line.removeprefix("- ").partition(":")[0] for line in lines]
 
 
 def test_every_turn_offers_every_technique() -> None:
-    assert offered() == list(TECHNIQUES)
-    assert sorted(offered(("Hi.", NO), ("Hi.", "Hello."))) == sorted(TECHNIQUES)
+    assert list_offered() == list(TECHNIQUES)
+    assert sorted(list_offered(("Hi.", NO), ("Hi.", "Hello."))) == sorted(TECHNIQUES)
 
 
 def test_each_refusal_moves_the_catalogue_on() -> None:
-    firsts = [offered(*[("Hi.", NO)] * refusals)[0] for refusals in range(len(TECHNIQUES) + 1)]
+    firsts = [list_offered(*[("Hi.", NO)] * refusals)[0] for refusals in range(len(TECHNIQUES) + 1)]
     assert firsts == [*TECHNIQUES, next(iter(TECHNIQUES))]
-    assert offered(("Hi.", "Hello.")) == offered()
+    assert list_offered(("Hi.", "Hello.")) == list_offered()
 
 
 @pytest.mark.parametrize(

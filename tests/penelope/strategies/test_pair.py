@@ -37,9 +37,9 @@ def test_the_first_attempt_needs_no_new_session_and_every_other_does() -> None:
     ],
 )
 def test_an_attempt_is_adapted_to_what_became_of_the_one_before(reply: str | None, seen: str) -> None:
-    told = STRATEGY.move(state(("Hi.", "Hello."), turn("And?", reply, fresh=True))).guidance
-    assert seen in told
-    assert told.endswith(STRATEGY.move(state()).guidance)
+    guidance = STRATEGY.move(state(("Hi.", "Hello."), turn("And?", reply, fresh=True))).guidance
+    assert seen in guidance
+    assert guidance.endswith(STRATEGY.move(state()).guidance)
 
 
 def refuse(message: str) -> str:

@@ -33,21 +33,21 @@ GRAPH = {
     },
 }
 HI: Exchange = ("Hi.", "Hello.")
-ASKED: Exchange = ("Lamps?", "Which?")
+QUESTION: Exchange = ("Lamps?", "Which?")
 
 
-def walked(*exchanges: Exchange, **context: Any) -> Move:
+def walk(*exchanges: Exchange, **context: Any) -> Move:
     return read_graph(GRAPH).move(state(*exchanges, **context))
 
 
 def test_a_node_says_its_text_and_the_next_one_follows() -> None:
-    assert walked() == Move(say="Hi.")
-    assert walked(HI) == Move(guidance="Ask about lamps.")
+    assert walk() == Move(say="Hi.")
+    assert walk(HI) == Move(guidance="Ask about lamps.")
 
 
 def test_a_node_lasts_its_turns_and_the_last_reply_decides() -> None:
-    assert walked(HI, ("Lamps?", "They are free.")) == Move(guidance="Ask about lamps.")
-    assert walked(HI, ("Lamps?", "They are free."), ASKED) == Move(guidance="Ask about lamps.")
+    assert walk(HI, ("Lamps?", "They are free.")) == Move(guidance="Ask about lamps.")
+    assert walk(HI, ("Lamps?", "They are free."), QUESTION) == Move(guidance="Ask about lamps.")
 
 
 @pytest.mark.parametrize(
@@ -62,23 +62,23 @@ def test_a_node_lasts_its_turns_and_the_last_reply_decides() -> None:
     ],
 )
 def test_the_first_way_whose_condition_holds_is_taken(reply: str | None, move: Move) -> None:
-    assert walked(HI, ASKED, turn("And?", reply)) == move
+    assert walk(HI, QUESTION, turn("And?", reply)) == move
 
 
 def test_after_the_script_the_tester_improvises() -> None:
-    over = [HI, ASKED, ("Price?", "Free."), ("Thanks.", "Bye.")]
-    assert walked(*over) == walked(*over, HI, HI) == Move()
+    over = [HI, QUESTION, ("Price?", "Free."), ("Thanks.", "Bye.")]
+    assert walk(*over) == walk(*over, HI, HI) == Move()
 
 
 def test_a_node_is_passed_over_once_it_was_visited_enough() -> None:
-    round_trip: list[Exchange] = [ASKED, ("Price?", NO), ("Please!", "Well.")]
-    assert walked(HI, *round_trip, ASKED, ("Price?", NO)) == Move(guidance="Insist.")
-    assert walked(HI, *round_trip * 2, ASKED, ("Price?", NO)) == Move(guidance="Ask about lamps.")
+    round_trip: list[Exchange] = [QUESTION, ("Price?", NO), ("Please!", "Well.")]
+    assert walk(HI, *round_trip, QUESTION, ("Price?", NO)) == Move(guidance="Insist.")
+    assert walk(HI, *round_trip * 2, QUESTION, ("Price?", NO)) == Move(guidance="Ask about lamps.")
 
 
 def test_turns_that_were_taken_back_and_openings_are_not_part_of_the_walk() -> None:
-    assert walked(HI, turn("Lamps?", "No.", forgotten=True), ASKED) == walked(HI, ASKED)
-    assert walked(("Good day.", "Good day."), openings=("Good day.",)) == Move(say="Hi.")
+    assert walk(HI, turn("Lamps?", "No.", forgotten=True), QUESTION) == walk(HI, QUESTION)
+    assert walk(("Good day.", "Good day."), openings=("Good day.",)) == Move(say="Hi.")
 
 
 def test_all_parts_of_a_condition_have_to_hold() -> None:
@@ -98,7 +98,7 @@ def test_a_condition_that_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPa
 
 @given(st.lists(st.tuples(st.text(), st.sampled_from([NO, "20 euros", "free", "", "What?"])), max_size=12))
 def test_any_walk_ends_somewhere_in_the_script_or_behind_it(exchanges: list[Exchange]) -> None:
-    move = walked(*exchanges)
+    move = walk(*exchanges)
     assert move in [
         Move(),
         *(Move(say=text) for text in ("Hi.", "I will pay.", "Thanks.")),

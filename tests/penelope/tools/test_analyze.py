@@ -11,15 +11,15 @@ from ..states import state, turn
 
 
 def findings(text: str, focus: str = "", context: str = "") -> dict[str, str]:
-    listed: list[str] = AnalyzeTool().execute(text, focus, context).output["findings"]
-    return dict(one.split(": ", 1) for one in listed)
+    names: list[str] = AnalyzeTool().execute(text, focus, context).output["findings"]
+    return dict(name.split(": ", 1) for name in names)
 
 
 def test_a_hyphen_is_no_bullet_and_know_holds_no_no() -> None:
-    found = findings("I know the well-known answer")
-    assert found["Response length"] == "5 words, 1 sentence"
-    assert found["Tone"].startswith("neutral")
-    assert found["Structure"] == "plain sentences"
+    results = findings("I know the well-known answer")
+    assert results["Response length"] == "5 words, 1 sentence"
+    assert results["Tone"].startswith("neutral")
+    assert results["Structure"] == "plain sentences"
 
 
 @pytest.mark.parametrize(
@@ -46,18 +46,18 @@ def test_the_structure_is_of_lines() -> None:
 
 def test_a_focus_on_rules_looks_for_the_language_of_rules() -> None:
     text = "We offer 30-day returns for unopened items in original packaging."
-    found = findings(text, "Check if the policy timeframe and conditions are clearly stated")
-    assert found["Policy check"] == "contains policy language (30-day, returns)"
-    assert found["Focus"] == "does not mention timeframe, conditions"
+    results = findings(text, "Check if the policy timeframe and conditions are clearly stated")
+    assert results["Policy check"] == "contains policy language (30-day, returns)"
+    assert results["Focus"] == "does not mention timeframe, conditions"
     assert findings("Nice weather.", "refund rules")["Policy check"] == "no policy language"
     assert "Policy check" not in findings(text, "tone")
 
 
 def test_a_refusal_a_question_back_and_hedging_are_quoted() -> None:
-    found = findings("I cannot help with that. Perhaps tomorrow? I'm not sure.")
-    assert found["Refusal"] == '"I cannot help"'
-    assert found["Question asked back"] == '"Perhaps tomorrow?"'
-    assert found["Hedging"] == "perhaps, i'm not sure"
+    results = findings("I cannot help with that. Perhaps tomorrow? I'm not sure.")
+    assert results["Refusal"] == '"I cannot help"'
+    assert results["Question asked back"] == '"Perhaps tomorrow?"'
+    assert results["Hedging"] == "perhaps, i'm not sure"
     assert findings("Done.", "does it ask a question or refuse?")["Refusal"] == "none"
 
 
@@ -66,15 +66,15 @@ def test_the_context_is_what_was_given_or_what_was_said_before() -> None:
         "takes up lamp of what was said before"
     )
     talk = state(("I ordered a lamp", "Which one?"), ("The red one", "The lamp ships today."))
-    found = AnalyzeTool().begin(talk).execute(analysis_focus="does it keep the context?").output["findings"]
-    assert "Context check: takes up lamp of what was said before" in found
-    assert not [one for one in found if one.startswith("Focus")]
+    result = AnalyzeTool().begin(talk).execute(analysis_focus="does it keep the context?").output["findings"]
+    assert "Context check: takes up lamp of what was said before" in result
+    assert not [finding for finding in result if finding.startswith("Focus")]
 
 
 def test_what_the_target_cannot_remember_is_no_context() -> None:
     talk = state(("I ordered a lamp", "Fine"), turn("Hello", "Yes?", fresh=True), ("Well", "The lamp ships today."))
-    found = AnalyzeTool().begin(talk).execute(analysis_focus="context").output["findings"]
-    assert "Context check: takes up no word of what was said before" in found
+    result = AnalyzeTool().begin(talk).execute(analysis_focus="context").output["findings"]
+    assert "Context check: takes up no word of what was said before" in result
 
 
 def test_a_model_answers_under_the_names_of_the_seed() -> None:

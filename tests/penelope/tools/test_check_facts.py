@@ -37,10 +37,10 @@ def test_other_figures_beside_few_of_the_words_are_only_doubtful() -> None:
 def test_facts_are_those_of_the_call_else_the_tool_else_the_test() -> None:
     talk = state(("Hi", REPLY), facts={"order": "4471"}, context={"facts": ["Lamps cost $49"]})
     of_test = CheckFactsTool().begin(talk).execute().output["facts"]
-    assert [one["fact"] for one in of_test] == ["order: 4471", "Lamps cost $49"]
+    assert [fact["fact"] for fact in of_test] == ["order: 4471", "Lamps cost $49"]
     own = CheckFactsTool({"price": "49"}).begin(talk)
-    assert [one["fact"] for one in own.execute().output["facts"]] == ["price: 49"]
-    assert [one["fact"] for one in own.execute(facts=["a b"]).output["facts"]] == ["a b"]
+    assert [fact["fact"] for fact in own.execute().output["facts"]] == ["price: 49"]
+    assert [fact["fact"] for fact in own.execute(facts=["a b"]).output["facts"]] == ["a b"]
 
 
 def test_facts_that_are_none_are_told() -> None:
@@ -58,7 +58,7 @@ def test_what_a_model_quotes_is_verified() -> None:
     }
     facts = ["Returns within a month", "Free shipping", "Gift cards"]
     output = CheckFactsTool(model=ScriptedModel([answer])).execute(REPLY, facts).output
-    assert [(one["verdict"], one["verified"]) for one in output["facts"]] == [
+    assert [(fact["verdict"], fact["verified"]) for fact in output["facts"]] == [
         ("contradicted", True),
         ("supported", False),
         ("not judged", True),

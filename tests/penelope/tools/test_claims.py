@@ -8,7 +8,7 @@ from vivavoce.penelope.tools.claims import claim, claims
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("Returns within 30 days", "Returns within 14 days"),
         ("The fee is $5", "The fee is 6 dollars"),
@@ -18,13 +18,13 @@ from vivavoce.penelope.tools.claims import claim, claims
         ("Order AB-1234", "Order AB-9999"),
     ],
 )
-def test_figures_that_cannot_both_be_right_differ(one: str, other: str) -> None:
-    assert claim(one).differs_from(claim(other))
-    assert claim(one).is_about(claim(other))
+def test_figures_that_cannot_both_be_right_differ(first: str, other: str) -> None:
+    assert claim(first).differs_from(claim(other))
+    assert claim(first).is_about(claim(other))
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("Returns within 30 days", "A 30-day return"),
         ("The fee is $5", "The fee for 3 items"),
@@ -35,12 +35,12 @@ def test_figures_that_cannot_both_be_right_differ(one: str, other: str) -> None:
         ("Open on Monday", "Open on 3 March"),
     ],
 )
-def test_figures_that_may_both_be_right_do_not(one: str, other: str) -> None:
-    assert not claim(one).differs_from(claim(other))
+def test_figures_that_may_both_be_right_do_not(first: str, other: str) -> None:
+    assert not claim(first).differs_from(claim(other))
 
 
 @given(st.text())
 def test_a_text_never_differs_from_itself(text: str) -> None:
-    for one in claims(text):
-        assert not one.differs_from(one)
-        assert one.has_figures_of(one)
+    for each in claims(text):
+        assert not each.differs_from(each)
+        assert each.has_figures_of(each)

@@ -68,7 +68,7 @@ def test_what_a_model_quotes_is_verified_in_both_answers() -> None:
     invented = {"first": "within 30 days", "second": "within 90 days", "why": "two windows"}
     answer = {"contradictions": [real, invented], "repeated": ["Shipping costs $5"], "dropped": []}
     output = CompareTurnsTool(ScriptedModel([answer])).begin(TALK).execute().output
-    assert [one["verified"] for one in output["contradictions"]] == [True, False]
+    assert [contradiction["verified"] for contradiction in output["contradictions"]] == [True, False]
     assert output["findings"][2].endswith("(not verified: these words do not stand in both answers)")
     assert output["repeated"] == ["Shipping costs $5"]
     assert output["method"] == "model"

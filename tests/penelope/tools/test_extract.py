@@ -68,7 +68,7 @@ def test_what_a_model_extracts_is_verified() -> None:
         "confidence": 0.8,
     }
     output = ExtractTool(ScriptedModel([answer])).execute(TEXT, "return window").output
-    assert [one["verified"] for one in output["extracted_entities"]] == [True, False]
+    assert [entity["verified"] for entity in output["extracted_entities"]] == [True, False]
     assert output["context_for_each"] == ["We offer 30-day returns", ""]
     assert output["relationships"] == answer["relationships"]
     assert output["confidence"] == 0.8
@@ -81,8 +81,8 @@ def test_what_a_model_extracts_is_verified() -> None:
 
 
 def relevant(text: str, target: str) -> list[str]:
-    found: list[str] = ExtractTool().execute(text, target).output["relevant_content"]
-    return found
+    texts: list[str] = ExtractTool().execute(text, target).output["relevant_content"]
+    return texts
 
 
 def test_where_no_word_of_the_target_occurs_what_it_means_decides() -> None:

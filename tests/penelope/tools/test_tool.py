@@ -128,11 +128,11 @@ class Unnamed(Tool):
 
 
 async def test_a_tool_that_says_nothing_of_itself_is_described_by_its_class() -> None:
-    made = as_tool(PriceHTTPCheckTool())
-    assert (made.name, made.documentation) == ("price_http_check", "Compare a price with the list.")
-    assert made.parameters["required"] == ["price"]
-    assert list(made.parameters["properties"]) == ["price", "currency"]
-    assert await made.aexecute(price=2.5) == ToolResult(success=True, output={"EUR": 2.5})
+    tool = as_tool(PriceHTTPCheckTool())
+    assert (tool.name, tool.documentation) == ("price_http_check", "Compare a price with the list.")
+    assert tool.parameters["required"] == ["price"]
+    assert list(tool.parameters["properties"]) == ["price", "currency"]
+    assert await tool.aexecute(price=2.5) == ToolResult(success=True, output={"EUR": 2.5})
 
 
 def test_a_tool_that_nothing_describes_is_refused() -> None:

@@ -12,7 +12,7 @@ from vivavoce.records.run import Attempt
 from vivavoce.report.html.conversation import state_changes
 
 
-def held(after: Any, **row: Any) -> Attempt:
+def build_attempt(after: Any, **row: Any) -> Attempt:
     attempt = outcome("one", state=after).attempt
     return attempt.model_copy(update={"sample": json.dumps({"id": "one", **row})})
 
@@ -21,7 +21,7 @@ BEFORE = {"orders": {"A-17": {"status": "sent", "price": 40}}, "notes": ["a", "b
 
 
 @pytest.mark.parametrize(
-    ("after", "row", "found"),
+    ("after", "row", "expected"),
     [
         (BEFORE, {"state": BEFORE}, []),
         (None, {"state": BEFORE}, []),
@@ -47,7 +47,10 @@ BEFORE = {"orders": {"A-17": {"status": "sent", "price": 40}}, "notes": ["a", "b
     ],
 )
 def test_what_changed_and_what_did_not_come_true_is_told_by_path(
-    after: Any, row: dict[str, Any], found: list[Any]
+    after: Any, row: dict[str, Any], expected: list[Any]
 ) -> None:
-    told = [(one.path, one.before, one.after, one.expected, one.holds) for one in state_changes(held(after, **row))]
-    assert told == found
+    lines = [
+        (state_change.path, state_change.before, state_change.after, state_change.expected, state_change.holds)
+        for state_change in state_changes(build_attempt(after, **row))
+    ]
+    assert lines == expected

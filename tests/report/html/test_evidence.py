@@ -11,7 +11,7 @@ from vivavoce.report.html.evidence import Quote, Register, legible, pieces, turn
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("\x1b[1;34msrc\x1b[0m", "src"),
         ("\x1b]8;;http://evil.example\x07link\x1b]8;;\x1b\\", "link"),
@@ -23,8 +23,8 @@ from vivavoce.report.html.evidence import Quote, Register, legible, pieces, turn
         ("half \ud83d", "half ?"),
     ],
 )
-def test_what_controls_a_terminal_is_left_out(text: str, found: str) -> None:
-    assert legible(text) == found
+def test_what_controls_a_terminal_is_left_out(text: str, expected: str) -> None:
+    assert legible(text) == expected
 
 
 def test_an_open_control_string_takes_nothing_with_it() -> None:
@@ -33,9 +33,9 @@ def test_an_open_control_string_takes_nothing_with_it() -> None:
 
 @pytest.mark.parametrize("text", ["\x1b]" * 200_000, "\x1b[" + "1;" * 200_000, "\x1b]" + "x" * 400_000])
 def test_control_strings_take_linear_time(text: str) -> None:
-    begun = time.process_time()
+    start_time = time.process_time()
     legible(text)
-    assert time.process_time() - begun < 1
+    assert time.process_time() - start_time < 1
 
 
 def test_characters_that_turn_the_direction_are_named() -> None:
@@ -43,18 +43,18 @@ def test_characters_that_turn_the_direction_are_named() -> None:
     assert list(turning("")) == [("", False)]
 
 
-def quoted(*texts: str, bad: bool = True) -> tuple[Register, list[Quote]]:
+def register_quotes(*texts: str, bad: bool = True) -> tuple[Register, list[Quote]]:
     register = Register()
-    found = [Evidence(text=text, turn=0, verified=True) for text in texts]
-    return register, register.enter(found, "m0", bad=bad)
+    evidence = [Evidence(text=text, turn=0, verified=True) for text in texts]
+    return register, register.enter(evidence, "m0", bad=bad)
 
 
-def marked(register: Register, text: str) -> list[str]:
+def mark_texts(register: Register, text: str) -> list[str]:
     return [text[mark.start : mark.end] for mark in register.marks(text, 0, by_assistant=True)]
 
 
 @pytest.mark.parametrize(
-    ("quote", "text", "found"),
+    ("quote", "text", "expected"),
     [
         ("no refund", "I give No\n  refund at all", ["No\n  refund"]),
         ("“it’s done”", "He said 'it's done' twice", ["it's done"]),
@@ -66,31 +66,31 @@ def marked(register: Register, text: str) -> list[str]:
         ("...", "anything", []),
     ],
 )
-def test_a_quote_is_found_as_faithfully_as_it_was_checked(quote: str, text: str, found: list[str]) -> None:
-    register, _ = quoted(quote)
-    assert marked(register, text) == found
+def test_a_quote_is_found_as_faithfully_as_it_was_checked(quote: str, text: str, expected: list[str]) -> None:
+    register, _ = register_quotes(quote)
+    assert mark_texts(register, text) == expected
 
 
 def test_letters_follow_the_text_and_not_the_marks() -> None:
-    register, (late, early) = quoted("late", "early")
+    register, (late, early) = register_quotes("late", "early")
     register.marks("early and late", 0, by_assistant=True)
     assert (early.letter, late.letter) == ("a", "b")
 
 
 def test_what_overlaps_is_marked_once() -> None:
-    register, (whole, part) = quoted("one two three", "two")
-    assert marked(register, "one two three") == ["one two three"]
+    register, (whole, part) = register_quotes("one two three", "two")
+    assert mark_texts(register, "one two three") == ["one two three"]
     assert (whole.letter, part.letter) == ("a", "")
 
 
 def test_words_of_others_are_a_source_and_never_a_fault() -> None:
-    register, (quote,) = quoted("paid")
+    register, (quote,) = register_quotes("paid")
     register.marks("paid", 0, by_assistant=False)
     assert quote.ink == "src"
 
 
 def test_each_note_keeps_its_own_colour_for_the_same_words() -> None:
-    register, (met,) = quoted("paid", bad=False)
+    register, (met,) = register_quotes("paid", bad=False)
     (fault,) = register.enter([Evidence(text="paid", turn=0, verified=True)], "m1", bad=True)
     register.marks("paid", 0, by_assistant=True)
     assert (met.letter, met.ink, fault.letter, fault.ink) == ("a", "met", "a", "bad")
@@ -101,19 +101,19 @@ def test_each_note_keeps_its_own_colour_for_the_same_words() -> None:
 
 
 def test_what_is_found_good_is_neither_a_fault_nor_a_source() -> None:
-    register, (quote,) = quoted("paid", bad=False)
+    register, (quote,) = register_quotes("paid", bad=False)
     register.marks("paid", 0, by_assistant=False)
     assert quote.ink == "met"
 
 
 def test_the_28th_letter_has_two() -> None:
     words = [f"word{i:02}" for i in range(28)]
-    register, quotes = quoted(*words)
+    register, quotes = register_quotes(*words)
     register.marks(" ".join(words), 0, by_assistant=True)
     assert [quotes[i].letter for i in (0, 25, 26, 27)] == ["a", "z", "aa", "ab"]
 
 
 @given(st.text(), st.lists(st.text(min_size=1), max_size=4))
 def test_whatever_is_quoted_the_text_stays_whole(text: str, quotes: list[str]) -> None:
-    register, _ = quoted(*quotes)
+    register, _ = register_quotes(*quotes)
     assert "".join(piece.text for piece in pieces(text, register.marks(text, 0, by_assistant=True))) == text

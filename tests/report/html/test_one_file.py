@@ -37,9 +37,9 @@ def empty(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def written(store: Store, run: str = "run-1") -> str:
-    found, out = store.run(run), io.StringIO()
-    write_html(GradedRun(store, found, store.grading(found.id)), out)
+def write_page(store: Store, run: str = "run-1") -> str:
+    record, out = store.run(run), io.StringIO()
+    write_html(GradedRun(store, record, store.grading(record.id)), out)
     return out.getvalue()
 
 
@@ -65,13 +65,13 @@ def test_the_verdict_the_metrics_the_samples_and_the_conversations_are_in_it(emp
     turns = [turn(0, "Hello", *called("look", '{"order": 7}', "paid"), "Hi"), turn(1, "Money!", "No refund, ever.")]
     refused = outcome("refused", turns, {"goal": judged, "tone": per_turn(1.0, 0.0)}, position=0)
     keep(empty, [refused, outcome("broken", grades={"goal": failed(BROKEN)}, position=1, failure=BROKEN)])
-    page = sound(written(empty))
-    for said in ("support", "No gate", "goal 0.000", "It refused.", "no answer within 5 s", "tone 0.00"):
-        assert said in page.text
-    rows = [found["href"] for _, found in page.tags if found.get("class") == "row"]
+    page = sound(write_page(empty))
+    for text in ("support", "No gate", "goal 0.000", "It refused.", "no answer within 5 s", "tone 0.00"):
+        assert text in page.text
+    rows = [attributes["href"] for _, attributes in page.tags if attributes.get("class") == "row"]
     assert rows == ["#s1", "#s2"]
     assert page.text.index("broken") < page.text.index("refused")
-    assert [found["class"] for tag, found in page.tags if tag == "mark"] == ["ev bad"]
+    assert [attributes["class"] for tag, attributes in page.tags if tag == "mark"] == ["ev bad"]
     assert {"s2-t1", "s2-t2", "s2-m0", "s2-m1-t2", "s2-ev-a"} <= set(page.having("id"))
     assert ("details", {"class": "tool"}) in page.tags
 
@@ -82,7 +82,7 @@ def test_the_step_with_which_it_failed_is_named_beside_its_turn(empty: Store) ->
     score = Score(name="first_failure", raw=False, value=0.0, findings=(root,))
     turns = [turn(0, "Hello?"), turn(1, "I want my money back", "There is no refund, ever.")]
     keep(empty, [outcome("a", turns, {"first_failure": score})])
-    text = written(empty)
+    text = write_page(empty)
     sound(text)
     _, first, second = text.split('<article class="turn"')
     beside = re.search(r"<aside.*?</aside>", second, re.DOTALL)
@@ -94,16 +94,16 @@ def test_the_step_with_which_it_failed_is_named_beside_its_turn(empty: Store) ->
 
 def test_it_loads_nothing_and_runs_nothing(empty: Store) -> None:
     keep(empty, ladder(3))
-    text = written(empty)
+    text = write_page(empty)
     page = Elements(text)
     assert {tag for tag, _ in page.tags} <= OURS
     assert page.having("src") == []
-    assert [one["href"][:19] for tag, one in page.tags if tag == "link"] == ["data:image/svg+xml;"]
+    assert [attributes["href"][:19] for tag, attributes in page.tags if tag == "link"] == ["data:image/svg+xml;"]
     style = re.findall("<style>(.*?)</style>", text, re.DOTALL)
     assert len(style) == 1
     assert "url(" not in style[0]
     assert "@import" not in style[0]
-    policy = next(one["content"] for _, one in page.tags if "http-equiv" in one)
+    policy = next(attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes)
     hashed = b64encode(sha256(style[0].encode()).digest()).decode()
     assert policy.split("; ")[:2] == ["default-src 'none'", f"style-src 'sha256-{hashed}'"]
 
@@ -111,44 +111,44 @@ def test_it_loads_nothing_and_runs_nothing(empty: Store) -> None:
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_strangers_wrote_stays_a_text(empty: Store, text: str) -> None:
     spec: dict[str, Any] = {"description": text, "gate": {"metric_key": text, "value": 0.5}}
-    others = [one.model_copy(update={"attempt": _after(one, i)}) for i, one in enumerate([everywhere(text)] * 2)]
+    others = [each.model_copy(update={"attempt": _after(each, i)}) for i, each in enumerate([everywhere(text)] * 2)]
     keep(empty, others, suite=text, spec=spec, version=text)
-    read = written(empty)
+    read = write_page(empty)
     page = sound(read)
     assert {tag for tag, _ in page.tags} <= OURS
     for _, attributes in page.tags:
         assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcset", "autofocus")]
-    shown = " ".join(safe(text).split())
-    assert shown in page.text
+    page_text = " ".join(safe(text).split())
+    assert page_text in page.text
     assert "1337" not in read
-    if escape(shown) != shown and "&" not in shown:
-        assert shown not in read
+    if escape(page_text) != page_text and "&" not in page_text:
+        assert page_text not in read
 
 
-def _after(one: Outcome, trial: int) -> Any:
-    key = one.attempt.key._replace(trial=trial)
-    return one.attempt.model_copy(update={"key": key, "position": trial})
+def _after(outcome: Outcome, trial: int) -> Any:
+    key = outcome.attempt.key._replace(trial=trial)
+    return outcome.attempt.model_copy(update={"key": key, "position": trial})
 
 
 def test_of_a_large_run_the_worst_are_in_it_and_what_is_left_out_is_told(
     empty: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one_file, "LISTED", 7)
-    monkeypatch.setattr(one_file, "HELD", 3)
+    monkeypatch.setattr(one_file, "MAX_SAMPLES", 7)
+    monkeypatch.setattr(one_file, "MAX_CONVERSATIONS", 3)
     keep(empty, ladder(20))
-    page = sound(written(empty))
+    page = sound(write_page(empty))
     assert "20 conversations; the worst 7 are listed here, and the worst 3 are included in this" in page.text
     assert "viva view run-1" in page.text
-    rows = [found.get("href") for _, found in page.tags if found.get("class") == "row"]
+    rows = [attributes.get("href") for _, attributes in page.tags if attributes.get("class") == "row"]
     assert rows == ["#s1", "#s2", "#s3", *[None] * 4]
     assert "User question 2 " in page.text
     assert "User question 3 " not in page.text
 
 
 def test_large_conversations_end_the_file_sooner(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_file, "LARGEST", 1)
+    monkeypatch.setattr(one_file, "MAX_BYTES", 1)
     keep(empty, ladder(4))
-    assert "4 conversations, and the worst 1 is included in this file" in sound(written(empty)).text
+    assert "4 conversations, and the worst 1 is included in this file" in sound(write_page(empty)).text
 
 
 def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
@@ -156,7 +156,7 @@ def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
     lost = Evidence(text="c300", kind="call", turn=300, verified=True)
     grades = {"goal": Score(value=0.0, other_evidence=(lost,)), "tone": per_turn(*[0.0] * 450)}
     keep(empty, [outcome("long", turns, grades)])
-    page = sound(written(empty))
+    page = sound(write_page(empty))
     assert "Turns 1 to 100 of 450 are in this file. To see all turns: viva view run-1" in page.text
     assert "question 99" in page.text
     assert "question 100" not in page.text
@@ -167,11 +167,11 @@ def test_a_run_that_is_not_over_says_so(empty: Store) -> None:
     keep(empty, ladder(2))
     empty.update_run(empty.run("run-1").model_copy(update={"status": "running", "finished_at": None}))
     with empty.claimed("run-1"):
-        assert "Running" in sound(written(empty)).text
+        assert "Running" in sound(write_page(empty)).text
 
 
 def test_text_that_utf8_cannot_hold_breaks_no_file(empty: Store) -> None:
     keep(empty, [outcome("kind", [turn(0, "half \ud83d a pair")])])
-    text = written(empty)
+    text = write_page(empty)
     assert "half ? a pair" in text
     assert text.encode()

@@ -51,10 +51,10 @@ def test_without_a_mean_there_is_no_plot_and_without_an_interval_only_a_point() 
 
 def test_a_strip_counts_the_turns_that_it_does_not_draw() -> None:
     skipped: list[SampleStatus] = ["skip"] * LONGEST_STRIP
-    drawn = strip(["pass", "fail", *skipped])
-    assert (len(drawn.strokes), drawn.more) == (LONGEST_STRIP, 2)
-    assert drawn.label.startswith("Turns: 1 pass, 2 fail, 3 skipped")
-    assert drawn.label.endswith("and 2 more")
+    strip_plot = strip(["pass", "fail", *skipped])
+    assert (len(strip_plot.strokes), strip_plot.more) == (LONGEST_STRIP, 2)
+    assert strip_plot.label.startswith("Turns: 1 pass, 2 fail, 3 skipped")
+    assert strip_plot.label.endswith("and 2 more")
 
 
 @given(st.lists(SHARE, min_size=2, max_size=10))
@@ -108,7 +108,7 @@ def test_a_line_ends_where_a_score_is_missing_or_the_rules_change() -> None:
     points = [point(0), point(1), point(2, None, errors=1), point(3), point(4), point(5, breaks=True), point(6)]
     plot = trend_plot(points)
     assert len(plot.lines) == len(plot.bands) == 3
-    assert [one.kind for one in plot.marks] == ["dot", "dot", "gap", "dot", "dot", "dot", "dot"]
+    assert [mark.kind for mark in plot.marks] == ["dot", "dot", "gap", "dot", "dot", "dot", "dot"]
     assert plot.whiskers == []
 
 
@@ -129,8 +129,8 @@ def test_marks_tell_what_a_run_came_to() -> None:
 
 def test_flags_are_lettered_and_other_rules_stand_between_two_runs() -> None:
     plot = trend_plot([point(0), point(1, 0.8, "target"), point(2), point(3, 0.8, "metric", breaks=True), point(4)])
-    one, other = plot.flags
-    assert (one.letter, one.double, one.x) == ("a", False, plot.marks[1].x)
+    first, other = plot.flags
+    assert (first.letter, first.double, first.x) == ("a", False, plot.marks[1].x)
     assert (other.letter, other.double) == ("b", True)
     assert plot.marks[2].x < other.x < plot.marks[3].x
 

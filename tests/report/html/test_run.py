@@ -31,8 +31,8 @@ def test_judges_commit_usage_and_latency_are_told() -> None:
     used = {"judge": Usage(input_tokens=100, output_tokens=20, cost=0.25, calls=2)}
     latency = [Latency(target="bot", replies=3, p50=0.5, p95=1.5)]
     spec = grading(judge="a/one", graders={"goal": {"model": "b/two"}, "tone": {"model": "b/two"}, "exact": {}})
-    found = dict(facts(run, spec, EMPTY.model_copy(update={"usage": used, "latency": latency})))
-    assert found == {
+    fact_texts = dict(facts(run, spec, EMPTY.model_copy(update={"usage": used, "latency": latency})))
+    assert fact_texts == {
         "judges": "b/two, a/one",
         "commit": "0123456789",
         "used": "100 tokens in, 20 out, $0.25",
@@ -41,17 +41,17 @@ def test_judges_commit_usage_and_latency_are_told() -> None:
 
 
 def test_only_the_lines_of_a_suite_that_are_shown_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[Any] = []
+    suites: list[Any] = []
 
     def write(suite: Any) -> str:
-        written.append(suite)
+        suites.append(suite)
         return yaml_text(suite)
 
     monkeypatch.setattr("vivavoce.report.html.run.yaml_text", write)
     spec = {"name": "s", "graders": {f"g{i}": {"choices": [[n] for n in range(1000)]} for i in range(50)}}
     lines = list(_lines_of(spec))
     assert lines == yaml_text(spec).splitlines()[:MAX_SUITE_LINES]
-    assert len(json.dumps(written)) < len(json.dumps(spec)) / 5
+    assert len(json.dumps(suites)) < len(json.dumps(spec)) / 5
     text = {"name": "x" * (MAX_SUITE_CHARS + 100), "more": "y" * 100}
     assert sum(map(len, _lines_of(text))) < MAX_SUITE_CHARS + 100
 

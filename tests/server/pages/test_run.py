@@ -218,7 +218,7 @@ def test_the_states_of_a_large_run_are_links_that_are_not_counted(
     empty: Store, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(empty, [outcome("a", [turn(0, "x")], {"goal": Score(value=1.0)})])
-    monkeypatch.setattr("vivavoce.server.pages.run.LARGEST", 0)
+    monkeypatch.setattr("vivavoce.server.pages.run.MAX_CONVERSATIONS", 0)
     monkeypatch.setattr("vivavoce.store.browse.browse.Browse.states", None)
     links = [one for one in Elements(get(f"{url}/runs/run-1").text).having("href") if "state%3A" in one]
     assert len(links) == 5

@@ -12,7 +12,7 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.label import Decision, Label, Remarks
 from vivavoce.records.replies import StoredReply
-from vivavoce.records.run import AttemptKey, Drawn, Grading, Outcome, Run
+from vivavoce.records.run import AttemptKey, DrawRecord, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.address import is_postgresql
@@ -47,7 +47,7 @@ def odd(number: int) -> Outcome:
     message = AIMessage.model_validate({"content": said, "extra": {"x": [said, 1e308, -0.0]}})
     talk = Trajectory(turns=[Turn(index=0, messages=[HumanMessage(content=said), message])], state={"x": said})
     grade = Score(value=1, reason="r\ud800 ü", ground_truth=said, extra={"x": said})
-    drawn = cases.attempt(number, talk, position=number).model_copy(update={"drawn": Drawn(number, 0.125)})
+    drawn = cases.attempt(number, talk, position=number).model_copy(update={"drawn": DrawRecord(number, 0.125)})
     return Outcome(attempt=drawn, scores={"exact": grade})
 
 
@@ -87,7 +87,7 @@ def test_how_a_conversation_was_drawn_comes_with_each_of_its_scores(store: Store
     store.maintenance.copy_to(target, quiet)
     for one in (store, target):
         drawn = {row.key.sample_id: row.drawn for row in one.scores(GRADING)}
-        assert drawn["sample-1"] == Drawn(1, 0.125)
+        assert drawn["sample-1"] == DrawRecord(1, 0.125)
         assert drawn["sample-0"] is None
 
 

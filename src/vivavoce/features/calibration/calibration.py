@@ -18,7 +18,7 @@ from vivavoce.records.label import Calibration, CorrectedRate, HumanVerdict, Lab
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.records.score import conversation_label
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.label_agreement import people_agreement, rated
+from vivavoce.report.label_agreement import collect_rated, people_agreement
 from vivavoce.report.text import count
 from vivavoce.run.corrected import rates_of
 from vivavoce.stats.corrected import table_of
@@ -124,7 +124,7 @@ def from_dataset(
     Raises:
         UsageError: no row has the label, or it is not a yes or no and `good_from` is missing. NotFound: no such grader.
     """
-    (rated_cases,) = rated(graded.outcomes(), [grader], label)
+    (rated_cases,) = collect_rated(graded.outcomes(), [grader], label)
     truth, probability = Truth(unscored=rated_cases.skipped + rated_cases.errors.total()), 1.0 if at_random else None
     numbers = 0
     for case in rated_cases.cases:
@@ -338,7 +338,7 @@ def calibration_report(
     store: Store, grading: Grading, calibration: Calibration, *, width: float = WIDTH, is_saved: bool = False
 ) -> CalibrationReport:
     """Return what a calibration shows of the judge of a grading, which is one of the run with the labels."""
-    drawn_labels = calibration.drawn
+    drawn_labels = calibration.drawn_labels
     cells = {(good, passed): 0 for good in (True, False) for passed in (True, False)}
     for label in drawn_labels:
         cells[label.good, label.passed] += 1
@@ -503,11 +503,11 @@ def _notes(
     calibration: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Sequence[TargetRate]
 ) -> Iterator[str]:
     yield from _left_out(calibration)
-    if calibration.drawn:
+    if calibration.drawn_labels:
         yield from _one_sided(cells)
-    if 0 < len(calibration.drawn) < MIN_LABELS:
-        verb = "shows" if len(calibration.drawn) == 1 else "show"
-        yield f"{count(len(calibration.drawn), 'label')} {verb} only large differences: see the intervals"
+    if 0 < len(calibration.drawn_labels) < MIN_LABELS:
+        verb = "shows" if len(calibration.drawn_labels) == 1 else "show"
+        yield f"{count(len(calibration.drawn_labels), 'label')} {verb} only large differences: see the intervals"
     for rate in rates:
         if rate.rate.why is not None:
             of = f" of {rate.target}" if len(rates) > 1 else ""
@@ -516,9 +516,9 @@ def _notes(
 
 def _left_out(calibration: Calibration) -> Iterator[str]:
     """Yield what no figure has, and what people saw."""
-    if not_random := len(calibration.labels) - len(calibration.drawn):
+    if not_random := len(calibration.labels) - len(calibration.drawn_labels):
         yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not in any figure"
-    if visible := sum(not label.blind for label in calibration.drawn):
+    if visible := sum(not label.blind for label in calibration.drawn_labels):
         yield f"{count(visible, 'drawn label')} made while the judge's answer was visible, which biases labels"
     if calibration.split:
         left = f"{count(calibration.split, 'conversation')} on which people are evenly split: not in any figure"

@@ -176,7 +176,7 @@ def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most
 
 
 def _both(graded: GradedRun, first: str, calibration: Calibration) -> Iterator[_Both]:
-    labels = {label.key: label for label in calibration.drawn}
+    labels = {label.key: label for label in calibration.drawn_labels}
     for outcome in graded.outcomes() if labels else ():
         label = labels.get(AttemptKey(*outcome.attempt.key))
         scores = outcome.scores
@@ -347,7 +347,7 @@ def _notes(
     first: str,
     then: str,
 ) -> Iterator[str]:
-    if not_random := len(calibration.labels) - len(calibration.drawn):
+    if not_random := len(calibration.labels) - len(calibration.drawn_labels):
         yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not in any figure"
     if unscored := sum(how_good(pair.first) is None for pair in both):
         yield f"{first} has no score for {count(unscored, 'labelled conversation')}: {then} decides these"

@@ -74,7 +74,7 @@ def calibrate(
             _draw(graded, grader, draw, people or "", seed)
             return
         calibration, is_saved = source.gather(graded, grader)
-        keep = not dry_run and not is_saved and bool(calibration.drawn)
+        keep = not dry_run and not is_saved and bool(calibration.drawn_labels)
         if keep:
             opened.calibrations.add(calibration)
         report = calibration_report(opened, graded.grading, calibration, width=width, is_saved=is_saved or keep)

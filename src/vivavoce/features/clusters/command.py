@@ -17,7 +17,7 @@ from vivavoce.features.clusters.records import Cluster, Clusters, Naming
 from vivavoce.features.clusters.suite import ClusterSuite, cluster_suite
 from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.records.details import in_words
+from vivavoce.records.details import usage_text
 from vivavoce.records.score import conversation_name, turn_label
 from vivavoce.report.text import count, one_line
 from vivavoce.store.store import Store
@@ -104,7 +104,7 @@ async def _name_clusters(store: Store, clusters: Clusters, judge: str) -> Cluste
 
 
 def _tell_naming(naming: Naming) -> None:
-    used = "" if naming.usage is None else f" ({in_words(naming.usage)})"
+    used = "" if naming.usage is None else f" ({usage_text(naming.usage)})"
     out().print(Text(f"names by {naming.model}{used}"), soft_wrap=True)
     for note in naming.notes:
         notes().print(Text(f"note: {note}"), soft_wrap=True)

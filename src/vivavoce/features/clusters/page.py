@@ -19,7 +19,7 @@ from vivavoce.features.clusters.finding import ClusterResult
 from vivavoce.features.clusters.naming import MAX_CLUSTERS
 from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
 from vivavoce.features.clusters.suite import cluster_suite
-from vivavoce.records.details import in_words
+from vivavoce.records.details import usage_text
 from vivavoce.records.run import Run
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import Value, address, run_page, sample_page
@@ -150,7 +150,7 @@ def _page_of(
         else [],
         "judge": named_by,
         "asked_judge": judge or "",
-        "used": "" if clusters.naming is None or clusters.naming.usage is None else in_words(clusters.naming.usage),
+        "used": "" if clusters.naming is None or clusters.naming.usage is None else usage_text(clusters.naming.usage),
         "form_key": form_key(request),
         "suite_of": partial(_suite_link, stored_run.id, grader=grader or None, grading=grading),
         "back": run_page(stored_run.id, grading=grading),

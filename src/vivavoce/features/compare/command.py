@@ -17,7 +17,7 @@ from vivavoce.features.compare.words import with_words
 from vivavoce.records.run import Grading
 from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
-from vivavoce.report.comparison.regressions import Tolerance, check_two_runs, ruled
+from vivavoce.report.comparison.regressions import Tolerance, add_ruling, check_two_runs
 from vivavoce.report.comparison.sides import GradedSide, read_baseline
 from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
@@ -84,7 +84,7 @@ def command(
     if tolerance is not None:
         if baseline is None:
             check_two_runs(both)
-        both = ruled(both, tolerance)
+        both = add_ruling(both, tolerance)
     _show(both, as_json=as_json, as_markdown=as_markdown)
     if both.ruling is not None:
         raise typer.Exit(EXIT_CODES[both.ruling.verdict])
@@ -96,7 +96,7 @@ def _several(store: Store, names: list[str], tolerance: Tolerance | None) -> Sev
         if tolerance is None:
             return result
         check_two_runs(result)
-        return ruled(result, tolerance)
+        return add_ruling(result, tolerance)
 
     first, *others = (_scores(store, name, None) for name in names)
     return compare_several(first, others, store.run(first.run_id).suite, compare_at)

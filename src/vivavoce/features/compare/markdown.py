@@ -17,7 +17,7 @@ from vivavoce.report.comparison.comparison import (
     remarks,
 )
 from vivavoce.report.comparison.regressions import reason_lines
-from vivavoce.report.markdown import code, folded, interval, number, table
+from vivavoce.report.markdown import code, fold, interval, number, table
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import count
 
@@ -76,7 +76,7 @@ def _target(comparison: TargetComparison) -> Iterator[str]:
     better = [(grader.name, flip) for grader in comparison.graders for flip in grader.improved]
     for title, flips in (("passed before and fail now", worse), ("failed before and pass now", better)):
         if flips:
-            yield from folded(f"{count(len(flips), 'score')} {title}", _flips(flips))
+            yield from fold(f"{count(len(flips), 'score')} {title}", _flips(flips))
     broke = dict.fromkeys(name for grader in comparison.graders for name in grader.broke)
     fixed = dict.fromkeys(name for grader in comparison.graders for name in grader.fixed)
     for title, samples in (("Scored before, an error now", broke), ("An error before, scored now", fixed)):

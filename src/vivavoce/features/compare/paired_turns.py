@@ -14,7 +14,7 @@ from vivavoce.records.score import Failure
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, turn_grades, turn_notes, whole_notes
-from vivavoce.report.html.transcript import Part, Showing, Spoken, Writer
+from vivavoce.report.html.transcript import Part, Showing, ShownMessage, Writer
 from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
 from vivavoce.store.runs.rows import SampleStatus, worst_of
@@ -173,7 +173,7 @@ def _states(outcome: Outcome) -> Mapping[int, dict[str, SampleStatus]]:
 
 
 def _is_user_message(part: Part) -> bool:
-    return isinstance(part, Spoken) and part.role == "user"
+    return isinstance(part, ShownMessage) and part.role == "user"
 
 
 def _user_texts(turn: Turn) -> list[str]:

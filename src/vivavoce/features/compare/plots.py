@@ -17,7 +17,7 @@ from vivavoce.report.comparison.comparison import (
     remarks,
 )
 from vivavoce.report.html.plots import Range
-from vivavoce.report.text import count, listed, one_line
+from vivavoce.report.text import count, join_phrases, one_line
 from vivavoce.stats.paired import sign_test
 
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -116,7 +116,7 @@ def finding(target: TargetComparison, comparison: GraderComparison | None) -> st
 
 
 def _apart(graders: Sequence[GraderComparison]) -> str:
-    return f"{listed([_name(grader) for grader in graders])} changed between the two runs"
+    return f"{join_phrases([_name(grader) for grader in graders])} changed between the two runs"
 
 
 def several_finding(comparisons: SeveralComparisons) -> str:
@@ -133,7 +133,7 @@ def _difference_from_a(comparison: Comparison) -> str:
     if not any(grader.n for grader in graders):
         return " cannot be compared with A"
     phrases = [
-        f" is {word} than A on {listed([_name(grader) for grader in mine])}"
+        f" is {word} than A on {join_phrases([_name(grader) for grader in mine])}"
         for word in ("worse", "better")
         if (mine := [grader for grader in graders if grader.reading == word])
     ]
@@ -158,7 +158,7 @@ def _change(reading: Reading, graders: Sequence[GraderComparison]) -> str:
     mine.sort(key=lambda grader: -abs(grader.difference or 0.0))
     if not mine:
         return ""
-    return f"B is {reading} on {listed([_by(grader) for grader in mine])}"
+    return f"B is {reading} on {join_phrases([_by(grader) for grader in mine])}"
 
 
 def _by(grader: GraderComparison) -> str:

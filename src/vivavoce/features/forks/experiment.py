@@ -38,7 +38,7 @@ from vivavoce.suites.build import Builder
 from vivavoce.suites.check import check_tester, tester_of
 from vivavoce.suites.command_line import read_target, target_names
 from vivavoce.suites.expectations import Assertions, grades_assertions
-from vivavoce.suites.experiment import code_of, scripted, set_up_of
+from vivavoce.suites.experiment import code_of, scripted_driver, set_up_of
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, dump_spec, filled_suite, load_suite, stored_suite, suite_record
 from vivavoce.suites.targets import build_targets, target_limits
@@ -46,7 +46,7 @@ from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
 from vivavoce.tools.recordings import Recordings, recorded_call
 from vivavoce.tools.toolbox import Toolbox, by_name
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def fork_run(
     by = None if is_own_target else request.target
     suite = _suite(run, request.suite, None if by is None else read_target(by))
     grader = _grader(store, run, outcome, request.grader)
-    names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.named]
+    names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.names_and_models]
     target_name = names[0] if by is not None or key.target not in names else key.target
     score = _score(outcome, grader)
     fork = Fork(
@@ -252,7 +252,10 @@ def _build(
     rows = continuations(fork, outcome.attempt, has_tester=tester is not None)
     samples = [row.sample for row in rows]
     builder = Builder(
-        suite, judges.open, tester=tester.agent.fingerprint if tester else "", asked=_judged_assertions(suite, samples)
+        suite,
+        judges.open,
+        tester=tester.agent.fingerprint if tester else "",
+        metric_assertions=_judged_assertions(suite, samples),
     )
     scoring = replace(builder.scoring(), gate=None)
     _check_grader(fork, scoring, graded_by)
@@ -271,7 +274,7 @@ def _build(
         scoring=scoring,
         limits=Limits(concurrency),
         description=Description(dump_spec(suite), suite.base, suite.source, code_of(suite)),
-        driver=tester or scripted(suite),
+        driver=tester or scripted_driver(suite),
         targets=(target,),
         own_limits={target.name: limits},
         trials=fork.trials if fork.turn is not None else 1,
@@ -286,7 +289,7 @@ def _judged_assertions(suite: Suite, samples: Sequence[Sample]) -> Mapping[str, 
     assertions = Assertions()
     for sample in samples if any(map(grades_assertions, suite.spec.graders.values())) else ():
         assertions.check(sample)
-    return assertions.asked
+    return assertions.metric_assertions
 
 
 def _check_grader(fork: Fork, scoring: Scoring, graded_by: Mapping[str, str]) -> None:
@@ -331,7 +334,7 @@ def continuations(fork: Fork, attempt: Attempt, *, has_tester: bool) -> list[Con
     known = json.loads(attempt.sample)
     row = Sample.model_validate({**known, **({} if "input" in known else {"messages": attempt.trajectory.messages})})
     messages = [turn.user_message for turn in attempt.trajectory.turns]
-    planned = list(row.said) if row.said and attempt.trajectory.test is None else messages
+    planned = list(row.user_messages) if row.user_messages and attempt.trajectory.test is None else messages
     starts = [turn for turn in fork.starts if fork.turn is not None or turn >= row.history_turns]
     return [
         _continuation(fork, attempt.trajectory, row, turn, messages if has_tester else planned, has_tester)
@@ -350,7 +353,7 @@ def _continuation(
         inputs = [message for place, message in enumerate(inputs[: turn + 1]) if place not in taken_back]
     elif len(turns) >= len(inputs):
         raise UsageError(f"--turn {turn + 1} is the last turn of {fork.of}; there is nothing to replay after it")
-    beginning = changed(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
+    beginning = copy_with(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
     before = row.history_turns
     if turn < before:
         rule = "is part of the history of its row, which the target did not answer"
@@ -371,7 +374,7 @@ def _test(trajectory: Trajectory, turns: int) -> Any:
     test = trajectory.test
     if test is None or len(test.history) < turns:
         return None
-    return changed(test, {"history": test.history[:turns], "discarded": []})
+    return copy_with(test, {"history": test.history[:turns], "discarded": []})
 
 
 def answer_as_recorded(target: Target, attempt: Attempt) -> None:

@@ -11,7 +11,7 @@ from vivavoce.features.groups.counting import Group, count_groups
 from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
 from vivavoce.report.details import uneven_note
-from vivavoce.report.text import count, listed
+from vivavoce.report.text import count, join_phrases
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
@@ -92,9 +92,8 @@ def _finding(groups: Sequence[Group]) -> str:
     apart.sort(key=lambda group: -abs(group.rest.difference if group.rest is not None else 0))
     differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
     others = "each other" if len(apart) == len(groups) == 2 else "the others"
-    return (
-        f"{differ} from {others} beyond chance: {listed([_name_and_rates(group) for group in apart], _MAX_NAMED)}{note}"
-    )
+    groups_apart = join_phrases([_name_and_rates(group) for group in apart], _MAX_NAMED)
+    return f"{differ} from {others} beyond chance: {groups_apart}{note}"
 
 
 def _name_and_rates(group: Group) -> str:

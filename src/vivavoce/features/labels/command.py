@@ -15,7 +15,7 @@ from vivavoce.features.labels.labelling import questions
 from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
 from vivavoce.records.score import conversation_label, to_number, turn_label
 from vivavoce.report.graded_run import GradedRun, require_grader
-from vivavoce.report.label_agreement import agreement_of_all, people_lines, rated
+from vivavoce.report.label_agreement import agreement_of_all, collect_rated, people_lines
 from vivavoce.report.tables import cell
 from vivavoce.report.terminal import number
 from vivavoce.report.text import strict_json
@@ -117,7 +117,7 @@ def _agree_with_dataset(
     if grader is not None:
         require_grader(grader, graded.grading)
     graders = [grader] if grader is not None else [question.grader for question in questions(graded.grading)]
-    for rated_cases in rated(graded.outcomes(), graders, label, tag):
+    for rated_cases in collect_rated(graded.outcomes(), graders, label, tag):
         measures, item_figures = figures(rated_cases, good_from), items(rated_cases, good_from)
         if as_json:
             counts = {

@@ -26,9 +26,16 @@ from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, p
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.validate import forecast_line
 from vivavoce.errors import UsageError
-from vivavoce.features.metric_tests.records import Answered, MetricTest, Planned, answered, figures_of, version_of
+from vivavoce.features.metric_tests.records import (
+    MetricScores,
+    MetricTest,
+    Planned,
+    collect_scores,
+    figures_of,
+    version_of,
+)
 from vivavoce.features.metric_tests.report import gate_lines, inconclusive, markdown_lines, terminal_lines
-from vivavoce.features.metric_tests.versions import OWN, as_they_are, chosen_defects, recorded, versions
+from vivavoce.features.metric_tests.versions import OWN, as_they_are, chosen_defects, require_recorded, versions
 from vivavoce.files.paths import whole_file
 from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
@@ -43,7 +50,7 @@ from vivavoce.suites.check import Forecast, check_suite
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import Suite
-from vivavoce.suites.metric_names import Named, read_metrics, short_name
+from vivavoce.suites.metric_names import MetricRef, read_metrics, short_name
 
 INCONCLUSIVE = 3
 """The exit code of a test in which something has no score."""
@@ -67,7 +74,7 @@ def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
         UsageError: there is none, or the label is missing.
     """
     read = read_samples(chosen.path or OWN, fields=chosen.fields, limit=chosen.limit, format=chosen.format)
-    samples = list(recorded(read))
+    samples = list(require_recorded(read))
     label = chosen.label
     good = samples if label is None else [sample for sample in samples if _is_good(sample, label, chosen.good_from)]
     if not samples:
@@ -83,7 +90,7 @@ def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
 class MetricRuns:
     """Runs of the versions of conversations, judged by each judge; `defects` names some, separated by commas."""
 
-    metrics: Sequence[Named]
+    metrics: Sequence[MetricRef]
     judges: Sequence[str | None]
     defects: str | None
     seed: int
@@ -123,7 +130,7 @@ class MetricRuns:
             for number, judge in enumerate(self.judges)
             for one in self._answered([*whole[number : number + 1], results[number]], judge, good)
         ]
-        planned = Planned(self._kinds, self._defects, named=bool(self.defects))
+        planned = Planned(self._kinds, self._defects, by_name=bool(self.defects))
         left_out = len(samples) - len(good)
         return figures_of(scores, planned, conversations=len(good), left_out=left_out, unscored=unscored)
 
@@ -154,11 +161,11 @@ class MetricRuns:
             raise typer.Exit(result.exit_code or INCONCLUSIVE)
         return result
 
-    def _answered(self, results: Sequence[RunResult], judge: str | None, good: Sequence[Sample]) -> list[Answered]:
+    def _answered(self, results: Sequence[RunResult], judge: str | None, good: Sequence[Sample]) -> list[MetricScores]:
         """Return the scores of one judge, of all its runs, for conversations that are good."""
         names = {conversation_label(one.id, one.trial or 0) for one in good}
         outcomes = (one for result in results for one in result.outcomes() if version_of(one).of in names)
-        return answered(outcomes, results[-1].run.id, dict.fromkeys(self._kinds, judge))
+        return collect_scores(outcomes, results[-1].run.id, dict.fromkeys(self._kinds, judge))
 
     def _exported(self, path: Path, to: Path, store: Store) -> int:
         """Write the requests without an answer, and return how many there are."""
@@ -220,11 +227,11 @@ def _is_good(sample: Sample, label: str, good_from: float | None) -> bool:
     return ratings.good(good_from) is True
 
 
-def _kind(metric: Named) -> str:
+def _kind(metric: MetricRef) -> str:
     return metric if isinstance(metric, str) else str(metric["metric"])
 
 
-def _score_name(metric: Named) -> str:
+def _score_name(metric: MetricRef) -> str:
     return (
         short_name(_kind(metric)) if isinstance(metric, str) else str(metric.get("name") or short_name(_kind(metric)))
     )

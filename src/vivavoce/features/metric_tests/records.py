@@ -73,7 +73,7 @@ class MetricFigures(BaseModel):
     defect that it saw is passed once the reply is longer, more polite, or asks for a high score. `position` compares
     defects of the later half of a conversation with those of the earlier one. `failed_as_is` counts the conversations
     that it fails as they are, which are not compared. Neither are `errors`, and what was `skipped`. `verdicts` counts
-    the scores, each of which took one call of a judge that was not asked before.
+    the scores; each took one call of a judge that was not asked before.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -137,7 +137,7 @@ class MetricTest(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class MetricScores:
     """The scores of one metric under one judge, by conversation."""
 
     metric: str
@@ -150,45 +150,45 @@ class Answered:
         return {version.of: score for version, score in self.scores if version.kind == "as_it_is"}
 
 
-def answered(outcomes: Iterable[Outcome], run: str, judges: Mapping[str, str | None]) -> list[Answered]:
+def collect_scores(outcomes: Iterable[Outcome], run: str, judges: Mapping[str, str | None]) -> list[MetricScores]:
     """Return the scores of a run, by metric; `judges` says who judged for each."""
     scores: dict[str, list[tuple[Version, Score]]] = {metric: [] for metric in judges}
     for outcome in outcomes:
         version = version_of(outcome)
-        for metric, found in scores.items():
+        for metric, pairs in scores.items():
             if (score := outcome.scores.get(metric)) is not None:
-                found.append((version, score))
-    return [Answered(metric, judges[metric], run, found) for metric, found in scores.items()]
+                pairs.append((version, score))
+    return [MetricScores(metric, judges[metric], run, pairs) for metric, pairs in scores.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
     """What was to be tested: the metric behind each name of scores, and the defects to plant.
 
-    Where the user `named` the defects, every metric is there to see all of them.
+    Where the user chose the defects (`by_name`), every metric is there to see all of them.
     """
 
     kinds: Mapping[str, str]
     defects: Sequence[str] = ()
-    named: bool = False
+    by_name: bool = False
 
-    def wanted(self, metric: str) -> Sequence[str]:
+    def expected_defects(self, metric: str) -> Sequence[str]:
         """Return the defects that the scores of a name are there to see."""
-        return self.defects if self.named else SEEN_BY.get(self.kinds.get(metric, metric), tuple(DEFECTS))
+        return self.defects if self.by_name else SEEN_BY.get(self.kinds.get(metric, metric), tuple(DEFECTS))
 
 
 def figures_of(
-    found: Sequence[Answered], planned: Planned, *, conversations: int, left_out: int = 0, unscored: int = 0
+    results: Sequence[MetricScores], planned: Planned, *, conversations: int, left_out: int = 0, unscored: int = 0
 ) -> MetricTest:
     """Return what a test shows of every metric under every judge."""
-    planted = {version.edit for one in found for version, _ in one.scores if version.kind == "defect"}
+    planted = {version.edit for result in results for version, _ in result.scores if version.kind == "defect"}
     return MetricTest(
         conversations=conversations,
         left_out=left_out,
         unscored=unscored,
         no_place=[name for name in planned.defects if name not in planted],
-        metrics=[_figures(one, planned.wanted(one.metric)) for one in found],
-        self_preference=_self_preferences(found),
+        metrics=[_figures(result, planned.expected_defects(result.metric)) for result in results],
+        self_preference=_self_preferences(results),
     )
 
 
@@ -197,33 +197,33 @@ def version_of(outcome: Outcome) -> Version:
     return Version.model_validate(json.loads(outcome.attempt.sample)["metadata"][KEY])
 
 
-def _figures(found: Answered, wanted: Sequence[str]) -> MetricFigures:
-    whole = found.whole()
+def _figures(result: MetricScores, expected: Sequence[str]) -> MetricFigures:
+    whole = result.whole()
     base = {name: score for name, score in whole.items() if score.state == "scored" and score.passed is not False}
     edits = _Edits(base)
-    for version, score in found.scores:
+    for version, score in result.scores:
         if version.kind != "as_it_is" and version.of in base:
             edits.add(version, score)
-    seen = [edits.seen(kind, name, wanted) for kind, name in edits.moves if kind != "persuasion"]
+    seen = [edits.summarize_edit(kind, name, expected) for kind, name in edits.moves if kind != "persuasion"]
     defects = [
-        one for kind, name in edits.moves if kind == "defect" and name in wanted for one in edits.moves[kind, name]
+        move for kind, name in edits.moves if kind == "defect" and name in expected for move in edits.moves[kind, name]
     ]
-    harmless = [one for kind, name in edits.moves if kind == "harmless" for one in edits.moves[kind, name]]
+    harmless = [move for kind, name in edits.moves if kind == "harmless" for move in edits.moves[kind, name]]
     return MetricFigures(
-        metric=found.metric,
-        judge=found.judge,
-        run=found.run,
+        metric=result.metric,
+        judge=result.judge,
+        run=result.run,
         compared=len(base),
         failed_as_is=sum(score.state == "scored" and score.passed is False for score in whole.values()),
-        errors=sum(score.state == "error" for _, score in found.scores),
-        skipped=sum(score.state == "skipped" for _, score in found.scores),
+        errors=sum(score.state == "error" for _, score in result.scores),
+        skipped=sum(score.state == "skipped" for _, score in result.scores),
         detection=_rate(defects),
         false_alarms=_rate(harmless),
-        edits=sorted(seen, key=lambda one: (one.kind != "defect", not one.wanted)),
-        rescued=edits.rescued(),
+        edits=sorted(seen, key=lambda edit: (edit.kind != "defect", not edit.wanted)),
+        rescued=edits.summarize_rescues(),
         position=_position(defects),
-        verdicts=sum(score.state == "scored" for _, score in found.scores),
-        usage=total(score.usage for _, score in found.scores) or Usage(),
+        verdicts=sum(score.state == "scored" for _, score in result.scores),
+        usage=total(score.usage for _, score in result.scores) or Usage(),
     )
 
 
@@ -234,7 +234,7 @@ class _Move:
     version: Version
     moved: bool
     drop: float | None
-    named: bool
+    is_named: bool
     placed: bool
 
 
@@ -254,21 +254,21 @@ class _Edits:
             return
         self.moves[place].append(_move(version, self.base[version.of], score))
 
-    def seen(self, kind: Kind, name: str, wanted: Sequence[str]) -> Seen:
+    def summarize_edit(self, kind: Kind, name: str, expected: Sequence[str]) -> Seen:
         moves = self.moves[kind, name]
         drops = [move.drop for move in moves if move.drop is not None]
         return Seen(
             edit=name,
             kind=kind,
-            wanted=kind == "defect" and name in wanted,
+            wanted=kind == "defect" and name in expected,
             moved=_rate(moves),
-            named=sum(move.moved and move.named for move in moves),
+            named=sum(move.moved and move.is_named for move in moves),
             placed=sum(move.moved and move.placed for move in moves),
             drop=sum(drops) / len(drops) if drops else None,
             errors=self.errors[kind, name],
         )
 
-    def rescued(self) -> list[Seen]:
+    def summarize_rescues(self) -> list[Seen]:
         """Return for each persuasive edit how often a defect that was seen without it is passed with it."""
         caught = {
             (move.version.of, move.version.edit)
@@ -281,7 +281,7 @@ class _Edits:
         for (kind, name), moves in self.moves.items():
             if kind == "persuasion":
                 both = [move for move in moves if (move.version.of, move.version.edit) in caught]
-                passed = [_Move(one.version, not one.moved, None, named=False, placed=False) for one in both]
+                passed = [_Move(move.version, not move.moved, None, is_named=False, placed=False) for move in both]
                 seens.append(
                     Seen(edit=name, kind=kind, wanted=False, moved=_rate(passed), errors=self.errors[kind, name])
                 )
@@ -301,34 +301,44 @@ def _failing_turns(score: Score) -> set[int]:
     They are those of failing findings with their evidence, and of failing turns; where a score has no findings, those
     of its evidence.
     """
-    found = {turn for finding in score.findings if finding.state in ("fail", "partial") for turn in _turns(finding)}
-    found |= {turn.turn for turn in score.turns or () if turn.turn is not None and turn.passed is False}
-    return found if score.findings else found | {one.turn for one in score.other_evidence if one.turn is not None}
+    failing_turns = {
+        turn for finding in score.findings if finding.state in ("fail", "partial") for turn in _turns(finding)
+    }
+    failing_turns |= {turn.turn for turn in score.turns or () if turn.turn is not None and turn.passed is False}
+    return (
+        failing_turns
+        if score.findings
+        else failing_turns | {evidence.turn for evidence in score.other_evidence if evidence.turn is not None}
+    )
 
 
 def _turns(finding: Finding) -> Iterator[int]:
     if finding.turn is not None:
         yield finding.turn
-    yield from (one.turn for one in finding.evidence if one.turn is not None)
+    yield from (evidence.turn for evidence in finding.evidence if evidence.turn is not None)
 
 
 def _rate(moves: Sequence[_Move]) -> Rate:
     values = [float(move.moved) for move in moves]
-    found = mean_interval(values, [move.version.of for move in moves], bounds=(0.0, 1.0))
-    if found is None:
+    interval = mean_interval(values, [move.version.of for move in moves], bounds=(0.0, 1.0))
+    if interval is None:
         return Rate(times=0, n=0)
-    return Rate(times=int(sum(values)), n=len(values), share=found.mean, low=found.low, high=found.high)
+    return Rate(times=int(sum(values)), n=len(values), share=interval.mean, low=interval.low, high=interval.high)
 
 
 def _position(moves: Sequence[_Move]) -> Difference | None:
     """Compare the defects of the later half of conversations with those of the earlier half."""
     placed = [move for move in moves if move.version.turn is not None and move.version.turns > 1]
-    late = [one for one in placed if 2 * (one.version.turn or 0) >= one.version.turns]
-    early = [one for one in placed if 2 * (one.version.turn or 0) < one.version.turns]
+    late = [move for move in placed if 2 * (move.version.turn or 0) >= move.version.turns]
+    early = [move for move in placed if 2 * (move.version.turn or 0) < move.version.turns]
     if not late or not early:
         return None
-    found = group_differences(_by_conversation(late, early))["late"]
-    ends = {} if found is None else {"difference": found.difference, "low": found.low, "high": found.high}
+    difference = group_differences(_by_conversation(late, early))["late"]
+    ends = (
+        {}
+        if difference is None
+        else {"difference": difference.difference, "low": difference.low, "high": difference.high}
+    )
     return Difference(name="later half less earlier half", one=_rate(late), other=_rate(early), **ends)
 
 
@@ -336,45 +346,45 @@ def _by_conversation(late: Sequence[_Move], early: Sequence[_Move]) -> Counter[S
     """Return how many conversations have given cells: their defects in the later half, and in the earlier one."""
     moves: defaultdict[str, dict[str, list[bool]]] = defaultdict(lambda: {"late": [], "early": []})
     for half, those in (("late", late), ("early", early)):
-        for one in those:
-            moves[one.version.of][half].append(one.moved)
+        for move in those:
+            moves[move.version.of][half].append(move.moved)
     return Counter(
         tuple(Cell(frozenset({half}), sum(moved), len(moved)) for half, moved in halves.items() if moved)
         for halves in moves.values()
     )
 
 
-def _self_preferences(found: Sequence[Answered]) -> list[SelfPreference]:
+def _self_preferences(results: Sequence[MetricScores]) -> list[SelfPreference]:
     """Return by how much each judge prefers what a model of its own name said, where others judged it as well."""
-    passes = {(one.metric, one.judge or ""): _passes(one) for one in found}
-    speakers = {version.of: version.speaker for one in found for version, _ in one.scores if version.speaker}
+    passes = {(result.metric, result.judge or ""): _passes(result) for result in results}
+    speakers = {version.of: version.speaker for result in results for version, _ in result.scores if version.speaker}
     preferences: list[SelfPreference] = []
     for (metric, judge), mine in passes.items():
-        others = [one for (name, by), one in passes.items() if name == metric and by != judge]
+        others = [verdicts for (name, by), verdicts in passes.items() if name == metric and by != judge]
         leads: dict[bool, list[float]] = {True: [], False: []}
         for name, passed in mine.items():
             theirs = [other[name] for other in others if name in other]
             if theirs and name in speakers:
                 leads[_model(speakers[name]) == _model(judge)].append(passed - sum(theirs) / len(theirs))
         own, rest = (Group(leads[side], range(len(leads[side]))) for side in (True, False))
-        if (told := mean_difference(own, rest, bounds=(-1.0, 1.0))) is not None:
+        if (difference := mean_difference(own, rest, bounds=(-1.0, 1.0))) is not None:
             preferences.append(
                 SelfPreference(
                     metric=metric,
                     judge=judge,
                     own=fmean(own.values),
                     others=fmean(rest.values),
-                    difference=told.difference,
-                    low=told.low,
-                    high=told.high,
+                    difference=difference.difference,
+                    low=difference.low,
+                    high=difference.high,
                     conversations=len(own.values),
                 )
             )
     return preferences
 
 
-def _passes(found: Answered) -> dict[str, bool]:
-    return {name: one.passed for name, one in found.whole().items() if one.passed is not None}
+def _passes(result: MetricScores) -> dict[str, bool]:
+    return {name: score.passed for name, score in result.whole().items() if score.passed is not None}
 
 
 def _model(name: str) -> str:

@@ -80,7 +80,7 @@ def _self_preference(preference: SelfPreference) -> str:
     own = f"{preference.own:+.1%} of that ({count(preference.conversations, 'conversation')})"
     return safe(
         f"{preference.metric} by {preference.judge}: prefers what its own model said by {preference.difference:+.1%}"
-        f"{between}, for beside the other judges it passes {own} and {preference.others:+.1%} of the rest"
+        f"{between}: next to the other judges it passes {own} and {preference.others:+.1%} of the rest"
     )
 
 
@@ -92,11 +92,10 @@ def gate_lines(test: MetricTest, min_detection: float | None, max_false_alarms: 
     for metric in test.metrics:
         seen, moved = metric.detection, metric.false_alarms
         if min_detection is not None and seen.share is not None and seen.share < min_detection:
-            yield safe(f"{metric.title} sees {_told(seen)} of the defects, less than {min_detection:.1%}")
+            yield safe(f"{metric.title} sees {_rate_text(seen)} of the defects, less than {min_detection:.1%}")
         if max_false_alarms is not None and moved.share is not None and moved.share > max_false_alarms:
-            yield safe(
-                f"{metric.title} is moved by {_told(moved)} of the harmless edits, more than {max_false_alarms:.1%}"
-            )
+            rate = _rate_text(moved)
+            yield safe(f"{metric.title} is moved by {rate} of the harmless edits, more than {max_false_alarms:.1%}")
 
 
 def inconclusive(test: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> bool:
@@ -130,11 +129,11 @@ def _matrix(test: MetricTest) -> Part:
     """Return how many versions with each defect each metric fails, a dash where it is not there to see it."""
     cells = [{seen.edit: seen for seen in metric.edits if seen.wanted} for metric in test.metrics]
     names = dict.fromkeys(name for cell in cells for name in cell)
-    rows = [[name, *(_counted(cell[name].moved) if name in cell else "–" for cell in cells)] for name in names]
+    rows = [[name, *(_count_text(cell[name].moved) if name in cell else "–" for cell in cells)] for name in names]
     return ["defect", *(safe(metric.title) for metric in test.metrics)], rows
 
 
-def _counted(rate: Rate) -> str:
+def _count_text(rate: Rate) -> str:
     return f"{rate.times:,} of {rate.n:,}"
 
 
@@ -144,17 +143,17 @@ def _summary(figures: MetricFigures) -> list[str]:
     return [safe(figures.title), *seen, *moved, f"{figures.verdicts:,}", cost]
 
 
-def _defect(one: Seen) -> list[str]:
-    turn = f"{one.placed} of {one.moved.times}" if one.named else "–"
-    return [one.edit, *_rate(one.moved), turn, _drop(one)]
+def _defect(edit: Seen) -> list[str]:
+    turn = f"{edit.placed} of {edit.moved.times}" if edit.named else "–"
+    return [edit.edit, *_rate(edit.moved), turn, _drop(edit)]
 
 
-def _harmless(one: Seen) -> list[str]:
-    return [one.edit, *_rate(one.moved), _drop(one)]
+def _harmless(edit: Seen) -> list[str]:
+    return [edit.edit, *_rate(edit.moved), _drop(edit)]
 
 
-def _drop(one: Seen) -> str:
-    return "–" if one.drop is None else f"{one.drop:.2f}"
+def _drop(edit: Seen) -> str:
+    return "–" if edit.drop is None else f"{edit.drop:.2f}"
 
 
 def _rate(rate: Rate) -> list[str]:
@@ -165,7 +164,7 @@ def _share(rate: Rate) -> str:
     return "–" if rate.share is None else f"{rate.share:.1%}"
 
 
-def _told(rate: Rate) -> str:
+def _rate_text(rate: Rate) -> str:
     """Return a share with its interval, in a sentence."""
     return f"{_share(rate)} {_interval(rate)}".rstrip()
 
@@ -174,8 +173,8 @@ def _interval(rate: Rate) -> str:
     return "" if rate.low is None or rate.high is None else f"[{rate.low:.1%}, {rate.high:.1%}]"
 
 
-def _position(found: Difference) -> str:
+def _position(difference: Difference) -> str:
     return (
-        f"of defects in the later half of a conversation {_share(found.one)} are seen, in the earlier half "
-        f"{_share(found.other)}: {found.difference:+.1%} [{found.low:+.1%}, {found.high:+.1%}]"
+        f"of defects in the later half of a conversation {_share(difference.one)} are seen, in the earlier half "
+        f"{_share(difference.other)}: {difference.difference:+.1%} [{difference.low:+.1%}, {difference.high:+.1%}]"
     )

@@ -58,20 +58,20 @@ class Version(BaseModel):
         return self.edits[0] if self.edits else ""
 
 
-def chosen_defects(metrics: Iterable[str], named: Sequence[str] = ()) -> list[str]:
+def chosen_defects(metrics: Iterable[str], requested_names: Sequence[str] = ()) -> list[str]:
     """Return the defects to plant: those that are named, or else those that any of the metrics is there to see.
 
     Raises:
         UsageError: a name is not that of a defect.
     """
-    if unknown := [name for name in named if name not in DEFECTS]:
+    if unknown := [name for name in requested_names if name not in DEFECTS]:
         raise UsageError(
             f"no defect '{unknown[0]}'{did_you_mean(unknown[0], DEFECTS)}; see: viva validate list defects"
         )
-    if named:
-        return list(dict.fromkeys(named))
+    if requested_names:
+        return list(dict.fromkeys(requested_names))
     seen = [set(SEEN_BY.get(metric, DEFECTS)) for metric in metrics]
-    return [name for name in DEFECTS if any(name in one for one in seen)]
+    return [name for name in DEFECTS if any(name in defects for defects in seen)]
 
 
 def as_they_are(samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
@@ -88,16 +88,16 @@ def versions(samples: Iterable[Sample], defects: Sequence[str], seed: int = 0) -
     """
     for number, sample in enumerate(samples):
         messages = sample.messages or ()
-        planted = {name: found for name in defects if (found := plant(name, messages, seed + number))}
-        for name, found in planted.items():
-            version = _version(sample, "defect", (name,), found.messages, found.root.turn)
-            yield _row(sample, found.messages, version)
+        planted = {name: planted_case for name in defects if (planted_case := plant(name, messages, seed + number))}
+        for name, planted_case in planted.items():
+            version = _version(sample, "defect", (name,), planted_case.messages, planted_case.root.turn)
+            yield _row(sample, planted_case.messages, version)
         for name, edit in HARMLESS.items():
             if edited := edit(list(messages), Random(f"{name} {seed + number}")):
                 row = _row(sample, edited, _version(sample, "harmless", (name,), edited))
                 names = new_names(name, messages, Random(f"{name} {seed + number}"))
                 yield {key: value if key in _AS_IT_IS else with_names(value, names) for key, value in row.items()}
-        persuadable = {name: found for name, found in planted.items() if name != switched_language.__name__}
+        persuadable = {name: case for name, case in planted.items() if name != switched_language.__name__}
         if persuadable:
             yield from _persuading(sample, persuadable, number, seed)
 
@@ -137,7 +137,7 @@ def _row(sample: Sample, messages: Sequence[AnyMessage], version: Version) -> di
     return row
 
 
-def recorded(samples: Iterable[Sample]) -> Iterator[Sample]:
+def require_recorded(samples: Iterable[Sample]) -> Iterator[Sample]:
     """Yield samples that hold a recorded conversation.
 
     Raises:

@@ -31,7 +31,7 @@ from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.details import dollars
 from vivavoce.report.terminal import STYLES, summary_table
 from vivavoce.report.text import count, one_line
-from vivavoce.report.verdict import explained
+from vivavoce.report.verdict import explain_verdict
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import EXIT_CODES, Summary
 from vivavoce.run.workers import INTERRUPTED
@@ -229,7 +229,7 @@ def _report(worked: _Worked, max_errors: str | None) -> int:
         console.print(f"as a run, with pages: viva runs merge {quote(folder.place)}", soft_wrap=True)
     if summary is not None and summary.verdict == "fail":
         console.print(Text("FAIL", style=STYLES["fail"]))
-        for line in explained(summary):
+        for line in explain_verdict(summary):
             console.print(one_line(safe(line), 300), soft_wrap=True)
     return _exit_code(worked, max_errors, summary)
 

@@ -19,7 +19,7 @@ from vivavoce.messages import describe
 from vivavoce.records.run import described_targets
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
-from vivavoce.suites.document import filled
+from vivavoce.suites.document import fill_variables
 from vivavoce.suites.load import Suite, dump_spec, suite_record_from
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.target_spec import AnyTargetSpec
@@ -107,7 +107,7 @@ class Job(BaseModel):
         without_graders = () if self.spec.get("graders") else ("graders",)  # the rows have assertions
         data = {key: part for key, part in self.spec.items() if key not in without_graders}
         document = suite_record_from(data, self.source)
-        spec = SuiteSpec.model_validate(filled(document))
+        spec = SuiteSpec.model_validate(fill_variables(document))
         dataset = spec.dataset.model_copy(update={"path": str(rows), "version": None})
         changes: dict[str, Any] = {"dataset": dataset, "max_concurrent": max(1, self.max_concurrent // workers)}
         changes["graders"] = {name: _sharing(grader, workers) for name, grader in spec.graders.items()}
@@ -166,7 +166,7 @@ def _each(suite: Suite, options: RunOptions) -> int:
         )
     if spec.max_samples is not None or spec.sample_tags is not None:
         raise UsageError("max_samples and sample_tags: need the whole dataset and cannot be used in parts; remove them")
-    targets = sum(len(list(target.named)) for target in spec.all_targets.values())
+    targets = sum(len(list(target.names_and_models)) for target in spec.all_targets.values())
     return max(1, targets) * (options.trials or (spec.trials if isinstance(spec.trials, int) else 1))
 
 
@@ -207,7 +207,7 @@ def read_job(folder: Folder) -> Job | None:
     try:
         found = Job.model_validate_json(folder.read(FILE))
     except ValidationError as error:
-        raise UsageError(f"{folder.named(FILE)}: {describe(error)}") from error
+        raise UsageError(f"{folder.place_of(FILE)}: {describe(error)}") from error
     if found.vivavoce_job > FORMAT:
         raise UsageError(f"{folder.place} was written by a newer vivavoce; upgrade it: pip install --upgrade vivavoce")
     return found

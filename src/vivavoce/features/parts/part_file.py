@@ -108,7 +108,7 @@ def read_part(folder: Folder, name: str) -> Generator[PartReader]:
         UsageError: it cannot be read, or is not such a file.
     """
     arrow, parquet = load_extra("pyarrow", "reading Parquet"), load_extra("pyarrow.parquet", "reading Parquet")
-    place = folder.named(f"{name}{SUFFIX}")
+    place = folder.place_of(f"{name}{SUFFIX}")
     with folder.open(f"{name}{SUFFIX}") as opened:
         try:
             with parquet.ParquetFile(opened) as file:

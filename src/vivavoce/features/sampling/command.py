@@ -24,7 +24,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.text import Column, FittingTable
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
-from vivavoce.suites.check import Checked, checked
+from vivavoce.suites.check import Checked, run_checks
 from vivavoce.suites.load import load_suite
 
 _COLUMNS = (
@@ -60,7 +60,7 @@ def command(
     conversation costs; the plan uses the upper confidence limit of the variance. Without an earlier run, it assumes the
     worst case, and says so. No model and no target is called.
     """
-    checked_suite = checked(load_suite(existing(suite)))
+    checked_suite = run_checks(load_suite(existing(suite)))
     name = checked_suite.prepared.suite.spec.name
     try:
         opened = Store.open(store_of(store), create=False)

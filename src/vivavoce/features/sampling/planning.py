@@ -130,11 +130,11 @@ def _split(run: str, target: str, tally: Tally, name: str, *, of_passes: bool) -
 
 def wrong_share(calibrations: Sequence[Calibration]) -> float | None:
     """Return the share of verdicts with which people disagree, by the calibration with the most drawn labels."""
-    best = max(calibrations, key=lambda calibration: len(calibration.drawn), default=None)
-    if best is None or not best.drawn:
+    best = max(calibrations, key=lambda calibration: len(calibration.drawn_labels), default=None)
+    if best is None or not best.drawn_labels:
         return None
-    weights = [1 / label.drawn for label in best.drawn if label.drawn]
-    wrong = sum(w for w, label in zip(weights, best.drawn, strict=True) if label.good != label.passed)
+    weights = [1 / label.drawn for label in best.drawn_labels if label.drawn]
+    wrong = sum(w for w, label in zip(weights, best.drawn_labels, strict=True) if label.good != label.passed)
     # one more of each kind: a judge that was never wrong in a few labels may well be
     return (wrong / sum(weights) * len(weights) + 1) / (len(weights) + 2)
 

@@ -20,8 +20,10 @@ def sampling_lines(summary: Summary) -> Iterator[str]:
         return
     yield drawn_text(sampling)
     yield from estimate_lines(summary)
-    if summary.attempts < sampling.drawn:
-        so_far = f"{summary.attempts:,} of the {sampling.drawn:,} drawn are judged, from the beginning of the file"
+    if summary.attempts < sampling.drawn_count:
+        so_far = (
+            f"{summary.attempts:,} of the {sampling.drawn_count:,} drawn are judged, from the beginning of the file"
+        )
         yield f"{so_far}: it may differ from the rest"
     else:
         yield f"for half the width: {_half(sampling, summary.graders)}"
@@ -29,7 +31,7 @@ def sampling_lines(summary: Summary) -> Iterator[str]:
 
 def drawn_text(sampling: Sampling) -> str:
     """Return how conversations were drawn; what strata are called may come from a file."""
-    of = f"drawn: {sampling.drawn:,} of {count(sampling.population, 'conversation')}"
+    of = f"drawn: {sampling.drawn_count:,} of {count(sampling.population, 'conversation')}"
     if sampling.by:
         groups = [
             f"{one_line(stratum.name, 60)} ({stratum.drawn:,} of {stratum.size:,})" for stratum in sampling.strata
@@ -46,7 +48,7 @@ def drawn_text(sampling: Sampling) -> str:
 def _half(sampling: Sampling, graders: Iterable[GraderSummary]) -> str:
     """Return how many conversations have to be judged, so that the interval of every grader has half the width."""
     rates = [grader.pass_rate for grader in graders if grader.pass_rate is not None] or [0.5]
-    size = max(size_for_half_width(sampling.drawn, sampling.population, rate) for rate in rates)
+    size = max(size_for_half_width(sampling.drawn_count, sampling.population, rate) for rate in rates)
     if size >= sampling.population:
         return f"judge all {sampling.population:,}"
-    return f"about {size - sampling.drawn:,} more, --sample {size}"
+    return f"about {size - sampling.drawn_count:,} more, --sample {size}"

@@ -26,7 +26,7 @@ from vivavoce.metrics.types import Reading, metric_input
 from vivavoce.models.cache import OfflineModel
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference
-from vivavoce.records.run import Drawn, Sampling, Stratum
+from vivavoce.records.run import DrawRecord, Sampling, Stratum
 from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import outcome_of
 from vivavoce.samples.sample import Sample
@@ -258,13 +258,13 @@ class Sampler:
             return None
         sizes = np.bincount(strata, minlength=len(names)).tolist()
         counts = allocation(sizes, self.size)
-        places: dict[int, Drawn] = {}
+        places: dict[int, DrawRecord] = {}
         for stratum, count in enumerate(counts):
             mine = np.flatnonzero(strata == stratum)
             random = np.random.RandomState(_seed(f"{dataset} {names[stratum]}"))
             chances = inclusion(np.ones(len(mine)) if weights is None else weights[mine], count)
             for at in systematic(chances, random).tolist():
-                places[int(mine[at])] = Drawn(stratum, float(chances[at]))
+                places[int(mine[at])] = DrawRecord(stratum, float(chances[at]))
         ordered = dict(sorted(places.items()))
         sampling = Sampling(
             by=[trait.name for trait in self.by],

@@ -20,7 +20,7 @@ from vivavoce.suites.build import Builder
 from vivavoce.suites.command_line import metrics_suite
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, dump_spec, filled_suite, suite_record_from
-from vivavoce.suites.metric_names import Named
+from vivavoce.suites.metric_names import MetricRef
 
 SOURCE = "watch-traces"
 """The command that describes the suite."""
@@ -30,7 +30,7 @@ _GRADING = ("graders", "reward", "agreement", "gate")
 
 
 def watching_metrics(
-    name: str, metrics: Sequence[Named], model: str | None, scope: Scope | None, max_concurrent: int
+    name: str, metrics: Sequence[MetricRef], model: str | None, scope: Scope | None, max_concurrent: int
 ) -> Suite:
     """Return the suite that measures what comes in with metrics.
 

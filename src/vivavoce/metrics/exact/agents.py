@@ -108,7 +108,7 @@ class HandoffsMetric(ExactMetric):
         if receiver == one.sender:
             yield fault("to itself", f"{who} over to itself")
             return
-        if self.agents and agents.known(receiver) is None:
+        if self.agents and agents.find_agent(receiver) is None:
             yield fault("nobody", f"{who} over to {named(receiver)}, which is not an agent")
         following = _following(one, agents)
         if following not in (None, receiver) and receiver in agents.names:
@@ -190,7 +190,7 @@ class LastAgentMetric(ExactMetric):
         last = last_agent(agents)
         if last is None:
             return Measured(None, _NO_AGENTS)
-        right = agents.known(last) in {agents.known(one) for one in self.expected}
+        right = agents.find_agent(last) in {agents.find_agent(one) for one in self.expected}
         wanted = "" if right else f", not with {' or '.join(map(named, self.expected))}"
         return Measured(right, f"it ends with {named(last)}{wanted}", details={"last_agent": last})
 

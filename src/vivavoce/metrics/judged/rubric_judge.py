@@ -102,7 +102,9 @@ class RubricJudge(RatingMetric):
         sample = metric_input.sample or Sample.model_construct(id="", ground_truth=metric_input.reference)
         values: dict[str, Any] = {
             **sample.rubric_vars,
-            "input": sample.input if isinstance(sample.input, str) else [message.text for message in sample.said],
+            "input": sample.input
+            if isinstance(sample.input, str)
+            else [message.text for message in sample.user_messages],
             "ground_truth": sample.ground_truth,
             "submission": metric_input.submission or "",
             "conversation": Wording(transcript(metric_input.messages, policy=metric_input.policy).text()),

@@ -16,7 +16,7 @@ from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 _LEVEL = re.compile(r"score(\d+)_description")
 
@@ -73,7 +73,7 @@ class RubricsScore(RatingMetric):
         except UsageError as error:
             raise GraderFault(f"this row cannot be judged by its rubrics: {error}", kind="options") from error
         by_row.config = _ranging(self.config, by_row.levels)
-        return changed((yield from by_row.steps_for(reading)), {"fingerprint": self.fingerprint})
+        return copy_with((yield from by_row.steps_for(reading)), {"fingerprint": self.fingerprint})
 
     @property
     def needs_threshold(self) -> bool:

@@ -44,7 +44,7 @@ from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import CallRecord, CallState, Outcome, call_records
 from vivavoce.safe_regex import expression
 from vivavoce.safe_text import quoted
-from vivavoce.validation import AS_WRITTEN, Written
+from vivavoce.validation import AS_WRITTEN, StrictInput
 
 Speaker = Literal["user", "assistant", "tool"]
 _SHOWN = 80
@@ -238,7 +238,7 @@ Pairs = Annotated[dict[Name, Name], Field(min_length=1), BeforeValidator(_pairs)
 Regex = Annotated[str, BeforeValidator(_expression)]
 
 
-class Event(Written):
+class Event(StrictInput):
     """Something that happens in a conversation: a call of a tool, or a message of the user, the assistant or a tool.
 
     `call` is the name of a tool or a list of names, in which `*` stands for any letters. `where` says what arguments

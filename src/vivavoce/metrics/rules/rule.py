@@ -15,7 +15,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event, Moment
 from vivavoce.metrics.rules.occurrences import Occurrences, PossibleOccurrences, possible_keys, states_all
 from vivavoce.records.score import shorten
-from vivavoce.validation import AS_WRITTEN, Written
+from vivavoce.validation import AS_WRITTEN, StrictInput
 from vivavoce.work_time import counted_work
 
 _MAX_PHRASE_CHARS = 500
@@ -29,7 +29,7 @@ _GOES_WITH: Mapping[str, tuple[str, ...]] = {
 """How rules begin, and what may stand beside each beginning."""
 
 
-class Rule(Written):
+class Rule(StrictInput):
     """What must hold of the events of a conversation.
 
     - `each` event comes `only_after` one of every event listed, and is `followed_by` one of every event listed.

@@ -42,18 +42,18 @@ class DisclosureCheck:
 
     def objection(self, message: str, state: TestState) -> str | Awaitable[str | None] | None:
         """Name the facts that the tester tells too early; awaitable where a judge has to be asked for that."""
-        told = {
+        early_facts = {
             fact: value
             for fact, value in state.context.facts.items()
             if may_tell_fact(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
         }
-        if not told or self._question is None or not any(turn.reply.strip() for turn in state.turns):
-            return _objection(told)
-        return self._judged(self._question, told, state)
+        if not early_facts or self._question is None or not any(turn.reply.strip() for turn in state.turns):
+            return _objection(early_facts)
+        return self._ask_judge(self._question, early_facts, state)
 
-    async def _judged(self, question: AskedFor, told: Mapping[str, str], state: TestState) -> str | None:
+    async def _ask_judge(self, question: AskedFor, early_facts: Mapping[str, str], state: TestState) -> str | None:
         known = state.facts_asked.setdefault(len(state.turns), {})
-        if unknown := [fact for fact in told if fact not in known]:
+        if unknown := [fact for fact in early_facts if fact not in known]:
             result = await question.measured(_asking(unknown, state))
             state.spend("judge", result.usage)
             if result.state == "scored":
@@ -61,33 +61,33 @@ class DisclosureCheck:
             else:
                 state.counts["disclosure_not_judged"] += 1
                 note_unjudged("whether the target asked", result)
-        return _objection({fact: value for fact, value in told.items() if not known.get(fact, False)})
+        return _objection({fact: value for fact, value in early_facts.items() if not known.get(fact, False)})
 
 
-def _objection(told: Mapping[str, str]) -> str | None:
-    if not told:
+def _objection(early_facts: Mapping[str, str]) -> str | None:
+    if not early_facts:
         return None
-    names, values = _listed(told), _listed(told.values())
-    are = "is" if len(told) == 1 else "are"
+    names, values = _quote_words(early_facts), _quote_words(early_facts.values())
+    are = "is" if len(early_facts) == 1 else "are"
     return f"{names} {are} told only when asked for, and nobody did: leave {values} out of the message"
 
 
-def _listed(words: Collection[str]) -> str:
+def _quote_words(words: Collection[str]) -> str:
     return " and ".join(f"'{word}'" for word in words)
 
 
 def _asking(facts: Collection[str], state: TestState) -> MultiTurnEvaluationInput:
     """Return what a judge needs to say which facts the target asked for."""
-    said = [message for turn in state.turns if not turn.forgotten for message in turn.exchange.messages]
-    history = ConversationHistory.model_construct(messages=[*state.opening, *said], conversation_id=None)
+    messages = [message for turn in state.turns if not turn.forgotten for message in turn.exchange.messages]
+    history = ConversationHistory.model_construct(messages=[*state.opening, *messages], conversation_id=None)
     about = {"conversation_history": history, "context": {DETAILS: list(facts)}}
     return metric_input_of(state).model_copy(update=about)
 
 
 def _is_open(fact: str, value: str, state: TestState) -> bool:
     about = state.context
-    said = (text for turn in state.turns for text in (turn.reply, "" if turn.forgotten else turn.message))
-    return any(tells_fact(text, fact, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
+    texts = (text for turn in state.turns for text in (turn.reply, "" if turn.forgotten else turn.message))
+    return any(tells_fact(text, fact, value) for text in (about.goal, about.scenario or "", *about.openings, *texts))
 
 
 def _was_asked(fact: str, state: TestState) -> bool:

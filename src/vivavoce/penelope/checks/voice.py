@@ -14,7 +14,7 @@ from vivavoce.metrics.exact.speakers import compile_phrases
 from vivavoce.penelope.brief_problems import placeholder_in
 from vivavoce.penelope.context import TestContext, TestState
 
-LONGEST = 20_000
+MAX_CHARS = 20_000
 """Characters of a message that may be sent."""
 
 RUN = 12
@@ -26,7 +26,7 @@ SHORTEST_RUN = 8
 _LIST = Path(__file__).with_name("jargon_phrases.txt")
 _WORD = regex.compile(r"\w+")
 _SPEAKER = re.compile(r"\W*(User|USER|Human|HUMAN|Customer|Tester|Assistant|AI)\W{0,2}:")
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»")
+_QUOTATION = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»")
 
 
 class VoiceCheck:
@@ -51,13 +51,13 @@ class VoiceCheck:
             return "the message is empty; write what the user says next"
         if problem := placeholder_in(message):
             return f"{problem}; write the words that the user says"
-        if len(message) > LONGEST:
-            return f"the message has {len(message)} characters; no user writes more than {LONGEST}, be brief"
-        if not (suspicious := dict.fromkeys((*jargon_in(message), *_copied(message, state.context)))):
+        if len(message) > MAX_CHARS:
+            return f"the message has {len(message)} characters; no user writes more than {MAX_CHARS}, be brief"
+        if not (suspicious := dict.fromkeys((*jargon_in(message), *_find_copied(message, state.context)))):
             return None
         known = _known_to_user(state)
         for words in suspicious:
-            if f" {_normalised(words)} " not in known:
+            if f" {_normalise(words)} " not in known:
                 line = " ".join(words.split())
                 return f"'{line}' is nothing that this user would write: say it as the user would"
         return None
@@ -70,7 +70,7 @@ def jargon_in(message: str) -> Iterator[str]:
     yield from (match.group() for match in _pattern().finditer(fold(message)))
 
 
-def _copied(message: str, context: TestContext) -> Iterator[str]:
+def _find_copied(message: str, context: TestContext) -> Iterator[str]:
     words = _words(message)
     for source in (context.goal, context.instructions):
         if source and len(words) >= SHORTEST_RUN:
@@ -81,10 +81,10 @@ def _copied(message: str, context: TestContext) -> Iterator[str]:
 def _known_to_user(state: TestState) -> str:
     about = state.context
     texts = (about.scenario or "", *about.facts, *about.facts.values(), *(turn.reply for turn in state.turns))
-    return "\n".join(f" {_normalised(text)} " for text in texts)
+    return "\n".join(f" {_normalise(text)} " for text in texts)
 
 
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(_words(text))
 
 
@@ -95,7 +95,7 @@ def _words(text: str) -> list[str]:
 @lru_cache(maxsize=256)
 def _runs(source: str) -> tuple[int, frozenset[str]]:
     """Return how many words in a row count as copied, and all such runs."""
-    parts = [_words(part) for part in _QUOTED.split(source)]
+    parts = [_words(part) for part in _QUOTATION.split(source)]
     length = max(SHORTEST_RUN, min(RUN, sum(map(len, parts))))
     return length, frozenset(run for part in parts for run in _in_a_row(part, length))
 

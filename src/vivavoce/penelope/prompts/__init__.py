@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 
 @cache
-def packaged(name: str, *allowed: str) -> Prompt:
+def load_prompt(name: str, *allowed: str) -> Prompt:
     """Return a prompt of the tester by the name of its file, with the variables that it may use."""
     words = (HERE / f"{name}.jinja").read_text(encoding="utf-8").rstrip("\n")
     return Prompt(words, f"{name}.jinja", frozenset(allowed))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from vivavoce.errors import UsageError
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.strategies.history import reaction, refused, turns_kept
+from vivavoce.penelope.strategies.history import is_refusal, reaction, turns_kept
 from vivavoce.penelope.strategies.strategy import Move
 
 _BEGIN = (
@@ -70,7 +70,7 @@ class Crescendo:
                 return Move(guidance=_LAST_STEP if late else _STEP)
 
     def _step_back(self, state: TestState) -> Move:
-        stepped_back = sum(turn.forgotten or refused(turn) for turn in state.turns[:-1])
+        stepped_back = sum(turn.forgotten or is_refusal(turn) for turn in state.turns[:-1])
         if stepped_back >= self.backtracks:
             return Move(guidance=_ELSEWHERE)
         return Move(guidance=_SMALLER, rollback=True) if state.stateless else Move(guidance=_GENTLER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.strategies.history import Reaction, reaction, refused
+from vivavoce.penelope.strategies.history import Reaction, is_refusal, reaction
 from vivavoce.penelope.strategies.strategy import Move
 
 TECHNIQUES = {
@@ -46,7 +46,7 @@ class Goat:
     def move(self, state: TestState) -> Move:
         """Describe the target's reaction, and offer the techniques."""
         names = list(TECHNIQUES)
-        first = sum(map(refused, state.turns)) % len(names)
+        first = sum(map(is_refusal, state.turns)) % len(names)
         offered = "\n".join(f"- {name}: {TECHNIQUES[name]}" for name in names[first:] + names[:first])
         return Move(
             guidance=f"{_SEEN[reaction(state)]} Then choose one technique, or combine two, and write the next message "

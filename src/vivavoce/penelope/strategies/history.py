@@ -25,7 +25,7 @@ def reaction(state: TestState) -> Reaction | None:
     if not state.turns or state.turns[-1].forgotten:
         return None
     last, before = state.turns[-1], turns_kept(state)[:-1]
-    if refused(last):
+    if is_refusal(last):
         return "refused"
     if is_blank(last.reply):
         return "unanswered"
@@ -34,7 +34,7 @@ def reaction(state: TestState) -> Reaction | None:
     return "asked" if last.reply.rstrip().endswith(("?", "？")) else "answered"
 
 
-def refused(turn: Turn) -> bool:
+def is_refusal(turn: Turn) -> bool:
     """Say whether the target refuses in a turn, in whole or in part: its last words say so, or else a judge."""
     return refuses_in_words(turn) or turn.target_refused in ("yes", "partly")
 

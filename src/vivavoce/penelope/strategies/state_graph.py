@@ -12,7 +12,7 @@ from vivavoce.comparing.text import contains
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import describe
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.strategies.history import refused, turns_kept
+from vivavoce.penelope.strategies.history import is_refusal, turns_kept
 from vivavoce.penelope.strategies.strategy import Move
 from vivavoce.penelope.turn import Turn
 from vivavoce.safe_regex import expression
@@ -57,7 +57,7 @@ class Condition(_Part):
         return (
             (self.contains is None or contains(reply, self.contains))
             and (self.matches is None or expression(self.matches).found_in(reply))
-            and (self.refused is None or self.refused is refused(turn))
+            and (self.refused is None or self.refused is is_refusal(turn))
         )
 
 

@@ -18,7 +18,7 @@ from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
 from vivavoce.pacing.loops import in_thread
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.prompts import load_prompt
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.penelope.turn import Turn
 from vivavoce.records.score import Usage, shorten, usage_of
@@ -32,10 +32,10 @@ RULES_LIMIT = 200_000
 MODEL_LIMIT = 20_000
 """Characters of a text that a model reads."""
 
-LISTED = 30
+MAX_ITEMS = 30
 """Things of one kind that an output lists."""
 
-QUOTED = 240
+MAX_QUOTE_CHARS = 240
 """Characters of a sentence that an output quotes."""
 
 S = TypeVar("S", bound=BaseModel)
@@ -58,7 +58,7 @@ class Plan(Generic[S]):
 
     def request(self, trial: int) -> Request:
         """Return the question to the model in a trial."""
-        words = packaged(self.prompt, *self.values).render(self.values)
+        words = load_prompt(self.prompt, *self.values).render(self.values)
         return Request([HumanMessage(content=words)], schema=self.shape, settings={"temperature": 0.0}, trial=trial)
 
 
@@ -75,9 +75,9 @@ class AnalysisTool(Tool):
 
     def begin(self, state: TestState) -> Self:
         """Return a copy that knows the test."""
-        begun = copy.copy(self)
-        begun.state = state
-        return begun
+        tool = copy.copy(self)
+        tool.state = state
+        return tool
 
     def reply(self, text: object) -> str:
         """Return the text to analyse: the given one, else the last reply of the target.
@@ -111,9 +111,9 @@ class AnalysisTool(Tool):
             answer = planned.shape.model_validate(reply.parsed, strict=True)
         except (Fault, ValidationError) as error:
             log.warning("%s uses rules because its model failed: %s", self.name, " ".join(safe(_why(error)).split()))
-            return await _by_rules(planned, {"fallback": _why(error), **_used(usage or usage_of(error))})
+            return await _by_rules(planned, {"fallback": _why(error), **_usage_output(usage or usage_of(error))})
         output = await in_thread(partial(planned.read, answer))
-        return _result({**output, "method": "model", **_used(usage)}, planned.length, MODEL_LIMIT)
+        return _result({**output, "method": "model", **_usage_output(usage)}, planned.length, MODEL_LIMIT)
 
 
 async def _by_rules(plan: Plan[S], more: Mapping[str, object] | None = None) -> ToolResult:
@@ -128,7 +128,7 @@ def _result(output: Output, length: int, limit: int) -> ToolResult:
     return ToolResult(success=True, output=output)
 
 
-def _used(usage: Usage | None) -> Output:
+def _usage_output(usage: Usage | None) -> Output:
     return {} if usage is None else {"usage": usage.model_dump()}
 
 
@@ -151,7 +151,7 @@ def text_of(name: str, value: object) -> str:
     return value
 
 
-def remembered(state: TestState) -> list[Turn]:
+def remembered_turns(state: TestState) -> list[Turn]:
     """Return the turns that the target can remember: those of its session that were not taken back."""
     turns = [turn for turn in state.turns if not turn.forgotten]
     began = max((i for i, turn in enumerate(turns) if turn.fresh), default=0)
@@ -160,8 +160,8 @@ def remembered(state: TestState) -> list[Turn]:
 
 def excerpt(sentence: str) -> str:
     """Return a sentence as an output quotes it."""
-    line = " ".join(sentence[: QUOTED * 4].split())
-    return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
+    line = " ".join(sentence[: MAX_QUOTE_CHARS * 4].split())
+    return line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}…"
 
 
 def listing(names: Sequence[str]) -> str:

@@ -11,14 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.tools import observations
 from vivavoce.penelope.tools.analysis import (
-    LISTED,
+    MAX_ITEMS,
     MODEL_LIMIT,
     RULES_LIMIT,
     AnalysisTool,
     Output,
     Plan,
     excerpt,
-    remembered,
+    remembered_turns,
     text_of,
 )
 from vivavoce.penelope.tools.sentences import stem, words
@@ -85,13 +85,13 @@ class AnalyzeTool(AnalysisTool):
             },
             shape=AnalysisResult,
             read=_output_of,
-            rules=partial(_observed, text[:RULES_LIMIT], focus[:RULES_LIMIT], _latest(earlier, RULES_LIMIT)),
+            rules=partial(_observe, text[:RULES_LIMIT], focus[:RULES_LIMIT], _latest(earlier, RULES_LIMIT)),
             length=len(text),
         )
 
     def _earlier(self, text: str) -> list[str]:
         """Return the messages before the turn whose reply is this text."""
-        turns = [] if self.state is None else remembered(self.state)
+        turns = [] if self.state is None else remembered_turns(self.state)
         place = max((i for i, turn in enumerate(turns) if turn.reply == text), default=len(turns))
         return [text_of_turn for turn in turns[:place] for text_of_turn in (turn.message, turn.reply) if text_of_turn]
 
@@ -109,11 +109,11 @@ def _latest(earlier: list[str], room: int) -> list[str]:
 
 def _output_of(answer: AnalysisResult) -> Output:
     return {
-        "findings": [excerpt(finding) for finding in answer.findings[:LISTED]],
+        "findings": [excerpt(finding) for finding in answer.findings[:MAX_ITEMS]],
         "sentiment": answer.sentiment,
         "completeness": answer.completeness_score,
-        "concerns": [excerpt(concern) for concern in answer.concerns[:LISTED]],
-        "recommendations": [excerpt(next_step) for next_step in answer.next_steps[:LISTED]],
+        "concerns": [excerpt(concern) for concern in answer.concerns[:MAX_ITEMS]],
+        "recommendations": [excerpt(next_step) for next_step in answer.next_steps[:MAX_ITEMS]],
     }
 
 
@@ -135,7 +135,7 @@ _CHECKS = _ABOUT_CONTEXT.union(
 """Words of a focus that ask for a check, and are not expected in a reply."""
 
 
-def _observed(text: str, focus: str, earlier: list[str]) -> Output:
+def _observe(text: str, focus: str, earlier: list[str]) -> Output:
     focus_stems = {stem(word) for word in words(focus)}
     tone, sentiment = observations.tone(text)
     findings: list[str | None] = [observations.length(text), tone, observations.structure(text)]

@@ -13,7 +13,7 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.tools.analysis import (
-    LISTED,
+    MAX_ITEMS,
     MODEL_LIMIT,
     RULES_LIMIT,
     AnalysisTool,
@@ -94,7 +94,7 @@ class CheckFactsTool(AnalysisTool):
         return await self.carry_out(partial(self._plan, response_text, facts))
 
     def _plan(self, response_text: object, facts_of_call: object) -> Plan[FactsResult]:
-        text, facts = self.reply(response_text), self._facts(facts_of_call)[:LISTED]
+        text, facts = self.reply(response_text), self._facts(facts_of_call)[:MAX_ITEMS]
         if not facts:
             raise UsageError("no facts to compare with; give facts as a list of sentences")
         return Plan(
@@ -102,23 +102,23 @@ class CheckFactsTool(AnalysisTool):
             values={"response": text[:MODEL_LIMIT], "facts": [f"{i}: {fact}" for i, fact in enumerate(facts)]},
             shape=FactsResult,
             read=partial(_output_of, text, facts),
-            rules=partial(_compared, text[:RULES_LIMIT], facts),
+            rules=partial(_compare_facts, text[:RULES_LIMIT], facts),
             length=len(text),
         )
 
     def _facts(self, facts_of_call: object) -> list[str]:
         for source in (facts_of_call, self.facts):
-            if source is not None and (listed := _listed(source)):
-                return listed
+            if source is not None and (facts := _list_facts(source)):
+                return facts
         return [] if self.state is None else _of_test(self.state)
 
 
 def _of_test(state: TestState) -> list[str]:
     more: object = (state.context.context or {}).get("facts")
-    return [*_listed(state.context.facts), *([] if more is None else _listed(more))]
+    return [*_list_facts(state.context.facts), *([] if more is None else _list_facts(more))]
 
 
-def _listed(facts: object) -> list[str]:
+def _list_facts(facts: object) -> list[str]:
     """Return facts as sentences; a name with its value is one.
 
     Raises:
@@ -135,16 +135,16 @@ def _listed(facts: object) -> list[str]:
     return [fact for fact in texts if fact.strip()]
 
 
-def _compared(text: str, facts: Sequence[str]) -> Output:
+def _compare_facts(text: str, facts: Sequence[str]) -> Output:
     sentences = claims(text)
     verdicts: list[Output] = []
     for fact in facts:
-        verdict, evidence = _judged(claim(fact), sentences)
+        verdict, evidence = _judge_fact(claim(fact), sentences)
         verdicts.append({"fact": fact, "verdict": verdict, "evidence": evidence and excerpt(evidence)})
     return {"facts": verdicts, "findings": [_finding(verdict) for verdict in verdicts], "note": LIMITS}
 
 
-def _judged(fact: Claim, sentences: Sequence[Claim]) -> tuple[str, str | None]:
+def _judge_fact(fact: Claim, sentences: Sequence[Claim]) -> tuple[str, str | None]:
     """Return the verdict on a fact by the sentence that has most of its words; one that supports it counts first."""
     near = sorted(
         (sentence for sentence in sentences if sentence.is_about(fact)), key=lambda claim: -claim.covers(fact)

@@ -12,7 +12,7 @@ from vivavoce.penelope.tools.spans import Span, find_spans
 LIMITS = "Compared by words and figures alone: a paraphrase, and a number in words, is not understood."
 """The note on every comparison."""
 
-LOOKED_AT = 400
+MAX_CLAIMS = 400
 """Claims of a text that are compared, and those come from its first `LOOKED_THROUGH` sentences."""
 LOOKED_THROUGH = 4000
 
@@ -46,25 +46,25 @@ class Claim:
     def has_figures_of(self, other: Claim) -> bool:
         """Say whether every figure of another claim is in this one; a plain number may count something here."""
         return all(
-            any(_same(value, mine) for mine in self._values(counted))
-            for counted, values in other.figures.items()
+            any(_same(value, mine) for mine in self._values(unit))
+            for unit, values in other.figures.items()
             for value in values
         )
 
     def differs_from(self, other: Claim) -> list[tuple[str, str]]:
         """Return the figures that count the same and cannot both be right, this claim's first."""
         return [
-            (", ".join(sorted(values)), ", ".join(sorted(other.figures[counted])))
-            for counted, values in self.figures.items()
-            if counted in other.figures
+            (", ".join(sorted(values)), ", ".join(sorted(other.figures[unit])))
+            for unit, values in self.figures.items()
+            if unit in other.figures
             and not any(
-                _same(mine, theirs) or _overlap(mine, theirs) for mine in values for theirs in other.figures[counted]
+                _same(mine, theirs) or _overlap(mine, theirs) for mine in values for theirs in other.figures[unit]
             )
         ]
 
-    def _values(self, counted: str) -> frozenset[str]:
-        values = self.figures.get(counted, _NOTHING)
-        if counted == "number":
+    def _values(self, unit: str) -> frozenset[str]:
+        values = self.figures.get(unit, _NOTHING)
+        if unit == "number":
             counting = [amounts for key, amounts in self.figures.items() if key.startswith(("quantity", "money"))]
             values = values.union(value.partition(" ")[0] for amounts in counting for value in amounts)
         return values
@@ -75,13 +75,13 @@ def claim(sentence: str) -> Claim:
     spans = [span for span in find_spans(sentence) if span.kind in _IDENTIFYING]
     figures: dict[str, frozenset[str]] = {}
     for span in spans:
-        figures[_counted(span)] = figures.get(_counted(span), _NOTHING) | {span.value}
+        figures[_unit_of(span)] = figures.get(_unit_of(span), _NOTHING) | {span.value}
     return Claim(sentence, frozenset(stems(_words_of(sentence, spans))), figures, denies(sentence))
 
 
 def claims(text: str, only_figures: bool = False) -> list[Claim]:
-    """Return the sentences of a text as claims, at most `LOOKED_AT`; with `only_figures`, those that have figures."""
-    return list(islice(_claims(text, only_figures), LOOKED_AT))
+    """Return the sentences of a text as claims, at most `MAX_CLAIMS`; with `only_figures`, those that have figures."""
+    return list(islice(_claims(text, only_figures), MAX_CLAIMS))
 
 
 def _claims(text: str, only_figures: bool) -> Iterator[Claim]:
@@ -91,7 +91,7 @@ def _claims(text: str, only_figures: bool) -> Iterator[Claim]:
             yield parsed
 
 
-def _counted(span: Span) -> str:
+def _unit_of(span: Span) -> str:
     """Return what a figure counts: 30 days and 14 business days the same, 30 days and 3 items not."""
     if span.kind == "quantity":
         return f"quantity {span.unit.rpartition(' ')[2]}"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.errors import UsageError
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.tools.analysis import (
-    LISTED,
+    MAX_ITEMS,
     MODEL_LIMIT,
     RULES_LIMIT,
     AnalysisTool,
@@ -93,7 +93,7 @@ class CompareTurnsTool(AnalysisTool):
             values={"first": earlier.reply[: MODEL_LIMIT // 2], "second": later.reply[: MODEL_LIMIT // 2]},
             shape=ComparisonResult,
             read=partial(_output_of, earlier.turn_number, later.turn_number, replies),
-            rules=partial(_compared, earlier.turn_number, later.turn_number, for_rules),
+            rules=partial(_compare, earlier.turn_number, later.turn_number, for_rules),
             length=max(map(len, replies)),
         )
 
@@ -110,11 +110,13 @@ class CompareTurnsTool(AnalysisTool):
                 isinstance(number, bool) or not isinstance(number, int) or number not in replied
             ):
                 raise UsageError(f"{name} is the number of a turn with an answer ({numbers}), got {number!r}")
-        chosen = [number for number in (first, second) if isinstance(number, int)]
-        chosen += [number for number in sorted(replied, reverse=True) if number not in chosen][: 2 - len(chosen)]
-        if len(set(chosen)) < 2:
+        turn_numbers = [number for number in (first, second) if isinstance(number, int)]
+        turn_numbers += [number for number in sorted(replied, reverse=True) if number not in turn_numbers][
+            : 2 - len(turn_numbers)
+        ]
+        if len(set(turn_numbers)) < 2:
             raise UsageError(f"give two different turns that have an answer; there are: {numbers}")
-        earlier, later = sorted(chosen)
+        earlier, later = sorted(turn_numbers)
         return replied[earlier], replied[later]
 
 
@@ -124,7 +126,7 @@ def _similarity(texts: tuple[str, str]) -> float:
     return round(Indel.normalized_similarity(words(texts[0]), words(texts[1])), 4)
 
 
-def _compared(first: int, second: int, texts: tuple[str, str]) -> Output:
+def _compare(first: int, second: int, texts: tuple[str, str]) -> Output:
     before, after = claims(texts[0], only_figures=True), claims(texts[1], only_figures=True)
     contradictions: list[Output] = []
     repeated: list[str] = []
@@ -172,15 +174,15 @@ def _output(
         f'Possible contradiction: "{excerpt(contradiction["first"])}" and "{excerpt(contradiction["second"])}" '
         f"({excerpt(contradiction['why'])})"
         + ("" if contradiction.get("verified", True) else " (not verified: these words do not stand in both answers)")
-        for contradiction in contradictions[:LISTED]
+        for contradiction in contradictions[:MAX_ITEMS]
     ]
-    findings += [f"Repeated: {excerpt(one)}" for one in repeated[:5]]
-    findings += [f"Dropped: {excerpt(one)}" for one in dropped[:5]]
+    findings += [f"Repeated: {excerpt(sentence)}" for sentence in repeated[:5]]
+    findings += [f"Dropped: {excerpt(sentence)}" for sentence in dropped[:5]]
     return {
         "turns": [first, second],
         "similarity": similarity,
-        "contradictions": list(contradictions[:LISTED]),
-        "repeated": list(repeated[:LISTED]),
-        "dropped": list(dropped[:LISTED]),
+        "contradictions": list(contradictions[:MAX_ITEMS]),
+        "repeated": list(repeated[:MAX_ITEMS]),
+        "dropped": list(dropped[:MAX_ITEMS]),
         "findings": findings,
     }

@@ -12,7 +12,7 @@ from vivavoce.metrics.exact.personal_data import checked_region
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.tools.analysis import (
-    LISTED,
+    MAX_ITEMS,
     MODEL_LIMIT,
     RULES_LIMIT,
     AnalysisTool,
@@ -121,7 +121,7 @@ class ExtractTool(AnalysisTool):
             values={"response": text[:MODEL_LIMIT], "target": target[:MODEL_LIMIT]},
             shape=ExtractionResult,
             read=partial(_output_of, text),
-            rules=partial(_extracted, text[:RULES_LIMIT], target[:RULES_LIMIT], self.region),
+            rules=partial(_extract, text[:RULES_LIMIT], target[:RULES_LIMIT], self.region),
             length=len(text),
         )
 
@@ -139,12 +139,12 @@ _KEYS: Mapping[Kind, str] = {
 }
 
 
-def _extracted(text: str, target: str, region: str | None) -> Output:
+def _extract(text: str, target: str, region: str | None) -> Output:
     spans = find_spans(text, region)
-    listed = {key: _texts(spans, kind) for kind, key in _KEYS.items()}
-    listed["relevant_content"] = _relevant(text, target) or _of_kinds(text, target, spans)
-    findings = [_finding(key, values) for key, values in listed.items() if values]
-    output: Output = {key: values[:LISTED] for key, values in listed.items()}
+    texts_by_key = {key: _texts(spans, kind) for kind, key in _KEYS.items()}
+    texts_by_key["relevant_content"] = _relevant(text, target) or _of_kinds(text, target, spans)
+    findings = [_finding(key, values) for key, values in texts_by_key.items() if values]
+    output: Output = {key: values[:MAX_ITEMS] for key, values in texts_by_key.items()}
     output["findings"] = findings or ["Extraction: nothing found"]
     return output
 
@@ -154,7 +154,7 @@ def _texts(spans: list[Span], kind: Kind) -> list[str]:
     if kind == "number":
         texts = [part for span in spans for part in _numbers(span)]
     elif kind == "date":
-        texts = [_dated(span) for span in spans if span.kind == kind]
+        texts = [_date_text(span) for span in spans if span.kind == kind]
     else:
         texts = [span.text for span in spans if span.kind == kind]
     return list(dict.fromkeys(texts))
@@ -166,7 +166,7 @@ def _numbers(span: Span) -> list[str]:
     return [span.text] if span.kind == "number" else []
 
 
-def _dated(span: Span) -> str:
+def _date_text(span: Span) -> str:
     is_plain = span.value.startswith("-") or span.value in (
         span.text,
         span.text.lower(),
@@ -178,11 +178,11 @@ def _relevant(text: str, target: str) -> list[str]:
     """Return the sentences with most of the words of a target, in their order."""
     target_stems = stems(target).keys()
     scored = [(len(target_stems & stems(sentence).keys()), i, sentence) for i, sentence in enumerate(sentences(text))]
-    best = sorted((entry for entry in scored if entry[0]), key=lambda entry: (-entry[0], entry[1]))[: LISTED // 3]
+    best = sorted((entry for entry in scored if entry[0]), key=lambda entry: (-entry[0], entry[1]))[: MAX_ITEMS // 3]
     return [excerpt(sentence) for _, _, sentence in sorted(best, key=lambda entry: entry[1])]
 
 
-_MEANT: Mapping[str, tuple[Kind, ...]] = {
+_KINDS_OF_WORD: Mapping[str, tuple[Kind, ...]] = {
     **dict.fromkeys(
         stems("time timeframe period duration deadline date day days weeks months years long soon"),
         ("date", "time", "quantity"),
@@ -195,10 +195,10 @@ _MEANT: Mapping[str, tuple[Kind, ...]] = {
 
 def _of_kinds(text: str, target: str, spans: list[Span]) -> list[str]:
     """Return the sentences that hold a thing of a kind that a target means, in their order."""
-    kinds = {kind for word in stems(target) for kind in _MEANT.get(word, ())}
+    kinds = {kind for word in stems(target) for kind in _KINDS_OF_WORD.get(word, ())}
     things = {span.text for span in spans if span.kind in kinds}
-    found = (sentence for sentence in sentences(text) if any(thing in sentence for thing in things))
-    return [excerpt(sentence) for sentence in found][: LISTED // 3]
+    matching = (sentence for sentence in sentences(text) if any(thing in sentence for thing in things))
+    return [excerpt(sentence) for sentence in matching][: MAX_ITEMS // 3]
 
 
 def _finding(key: str, values: list[str]) -> str:
@@ -208,14 +208,14 @@ def _finding(key: str, values: list[str]) -> str:
 
 def _output_of(text: str, answer: ExtractionResult) -> Output:
     source = Source(text)
-    entities = [{**item.model_dump(), "verified": source.holds(item.text)} for item in answer.entities[:LISTED]]
-    values = [{**item.model_dump(), "verified": source.holds(item.value)} for item in answer.values[:LISTED]]
-    findings = [_finding_about(item.type, item.text, source) for item in answer.entities[:LISTED]]
-    findings += [_finding_about(item.name, item.value, source) for item in answer.values[:LISTED]]
+    entities = [{**item.model_dump(), "verified": source.holds(item.text)} for item in answer.entities[:MAX_ITEMS]]
+    values = [{**item.model_dump(), "verified": source.holds(item.value)} for item in answer.values[:MAX_ITEMS]]
+    findings = [_finding_about(item.type, item.text, source) for item in answer.entities[:MAX_ITEMS]]
+    findings += [_finding_about(item.name, item.value, source) for item in answer.values[:MAX_ITEMS]]
     return {
         "extracted_entities": entities,
         "context_for_each": [item["context"] for item in entities],
-        "relationships": [item.model_dump() for item in answer.relationships[:LISTED]],
+        "relationships": [item.model_dump() for item in answer.relationships[:MAX_ITEMS]],
         "values": values,
         "confidence": answer.confidence,
         "findings": findings or ["Extraction: nothing found"],

@@ -17,7 +17,7 @@ from vivavoce.penelope.tools.analysis import excerpt, listing
 from vivavoce.penelope.tools.sentences import sentences, stems, words
 from vivavoce.penelope.tools.spans import find_spans
 
-MEASURED = 20_000
+MAX_TONE_CHARS = 20_000
 """Characters whose tone is measured."""
 
 _POSITIVE = (
@@ -73,7 +73,7 @@ def tone(text: str) -> tuple[str, float | None]:
 
     Without the extra that has the lexicon, the sentiment is None.
     """
-    text = text[:MEASURED]
+    text = text[:MAX_TONE_CHARS]
     negative = _matches(_NEGATIVE, text)
     positive = _matches(_POSITIVE, _pattern(_NEGATIVE).sub(" ", fold(text)))
     score = sentiment(text) if has_lexicon() else None

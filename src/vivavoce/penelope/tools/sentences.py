@@ -38,7 +38,7 @@ def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text; a line ends one, an abbreviation such as `e.g.` or a decimal point does not."""
     start = 0
     for end in _END.finditer(text):
-        if end[0].startswith(".") and _goes_on(text, start, end):
+        if end[0].startswith(".") and _continues(text, start, end):
             continue
         if sentence := text[start : end.end()].strip():
             yield sentence
@@ -47,7 +47,7 @@ def sentences(text: str) -> Iterator[str]:
         yield sentence
 
 
-def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
+def _continues(text: str, start: int, end: re.Match[str]) -> bool:
     following = _FOLLOWS.match(text, end.end(), end.end() + 8)
     if following is None:
         return False

@@ -114,13 +114,13 @@ _DATES = [
 
 def _dates(text: str) -> Iterator[Span]:
     for expression in _DATES:
-        dated = ((match, _dated(match.groupdict())) for match in expression.finditer(text))
+        dated = ((match, _iso_date(match.groupdict())) for match in expression.finditer(text))
         new = [Span("date", match.start(), match[0], value) for match, value in dated if value]
         yield from new
         text = _without(text, new)
 
 
-def _dated(part: dict[str, str | None]) -> str:
+def _iso_date(part: dict[str, str | None]) -> str:
     """Return a date in ISO 8601, as far as it is known; where the order of day and month is open, both readings."""
     if weekday := part.get("weekday"):
         return weekday.lower()

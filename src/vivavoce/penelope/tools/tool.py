@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from vivavoce.errors import UsageError
 from vivavoce.pacing.loops import call
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.words import spelled_small
+from vivavoce.penelope.words import snake_case
 from vivavoce.records.score import shorten
 from vivavoce.user_code import name_of
 
@@ -67,9 +67,9 @@ class Tool(ABC):
         """Return the findings of a result as texts, for the judge and the report."""
         output: object = result.output
         if isinstance(output, Mapping):
-            listed = cast("Mapping[str, object]", output).get("findings")
-            if isinstance(listed, list):
-                return [str(finding) for finding in cast("list[object]", listed)]
+            findings = cast("Mapping[str, object]", output).get("findings")
+            if isinstance(findings, list):
+                return [str(finding) for finding in cast("list[object]", findings)]
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
         return [f"{self.name}: {shorten(text, FINDING_LIMIT)}"] if result.success and output is not None else []
 
@@ -131,21 +131,23 @@ def cut_result(result: ToolResult) -> ToolResult:
     """Return a result whose output and error are not too long; an output that is, becomes the beginning of its text."""
     output: object = result.output
     text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
-    kept = output if len(text) <= OUTPUT_LIMIT else cut(text)
-    return result.model_copy(update={"output": kept, "error": None if result.error is None else cut(result.error)})
+    short_output = output if len(text) <= OUTPUT_LIMIT else cut(text)
+    return result.model_copy(
+        update={"output": short_output, "error": None if result.error is None else cut(result.error)}
+    )
 
 
 def cut_findings(findings: Iterable[object]) -> list[str]:
     """Return the findings of one call up to `OUTPUT_LIMIT` characters; where some are left out, a last one says so."""
-    kept: list[str] = []
+    short_findings: list[str] = []
     size = 0
     for finding in findings:
         text = cut(str(finding))
         size += len(text)
-        if kept and size > OUTPUT_LIMIT:
-            return [*kept, f"… cut after {OUTPUT_LIMIT:,} characters"]
-        kept.append(text)
-    return kept
+        if short_findings and size > OUTPUT_LIMIT:
+            return [*short_findings, f"… cut after {OUTPUT_LIMIT:,} characters"]
+        short_findings.append(text)
+    return short_findings
 
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
@@ -155,17 +157,17 @@ def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
         UsageError: it is neither a tool nor a function, or nothing describes it.
     """
     if isinstance(thing, Tool):
-        return _described(thing)
+        return _describe_tool(thing)
     if callable(thing) and not isinstance(thing, type):
         return FunctionTool(thing)
     raise UsageError(f"a tool is a Tool or a function with a docstring, got {thing!r}")
 
 
-def _described(own: Tool) -> Tool:
+def _describe_tool(own: Tool) -> Tool:
     """Return a tool; where it does not describe itself, its class does."""
     kind = type(own)
     if not hasattr(own, "name"):
-        own.name = spelled_small(kind.__name__.removesuffix("Tool"))
+        own.name = snake_case(kind.__name__.removesuffix("Tool"))
     if not hasattr(own, "description"):
         if not kind.__doc__:
             raise UsageError(

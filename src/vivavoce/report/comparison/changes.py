@@ -27,23 +27,23 @@ SUBJECTS: Mapping[Kind, str] = {
 }
 """The subject of each kind of change, in words."""
 
-LONGEST = 60
+MAX_CHARS = 60
 """Characters of a value that is shown; a longer value is only reported as changed."""
-SHOWN = 4
+MAX_DIFFERENCES = 4
 """Differences of a change that are shown."""
 BRIEF = 18
 """Characters of the brief text of a change."""
 
 _CHOICE = ("driver", "trials", "max_samples", "sample_tags")
 """What else, besides the dataset, decides which conversations are held."""
-_MEASURED = ("called", "code", "contents", "conversations", "prompts", "version")
+_RUN_VALUES = ("called", "code", "contents", "conversations", "prompts", "version")
 """Values of a run that are not in its suite: a difference counts only if both values are known."""
 _UNKNOWN = "fingerprint"
 _WORDS = {"called": "", "model_handles": "model", "version": ""}
 
 
 class Difference(BaseModel):
-    """A setting that differs; `before` and `after` are shortened, None if there was or is none."""
+    """A setting that differs; `before` and `after` are shortened, None where there is no value."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -72,9 +72,9 @@ class Change(BaseModel):
     @property
     def phrases(self) -> str:
         """The settings that differ, in words; empty if only a hash differs."""
-        more = len(self.differences) - SHOWN
-        listed = ", ".join(_phrase(difference, self.kind) for difference in self.differences[:SHOWN])
-        return f"{listed}{f' and {more} more' if more > 0 else ''}"
+        more = len(self.differences) - MAX_DIFFERENCES
+        text = ", ".join(_phrase(difference, self.kind) for difference in self.differences[:MAX_DIFFERENCES])
+        return f"{text}{f' and {more} more' if more > 0 else ''}"
 
     @property
     def brief(self) -> str:
@@ -92,25 +92,25 @@ def changes_between(
 ) -> list[Change]:
     """Return what changed apart from the graders; `targets` are the names of the targets that the two runs tested."""
     versions = ({"version": side.run.version or None} for side in (before, after))
-    found: list[tuple[Kind, list[Difference]]] = [
+    differences_by_kind: list[tuple[Kind, list[Difference]]] = [
         ("target", _target(before, after, targets)),
         ("tester", _tester(before, after)),
         ("dataset", _dataset(before, after)),
-        ("version", list(_compared(*versions))),
+        ("version", list(_compare_parts(*versions))),
     ]
-    return [Change(kind=kind, differences=differences) for kind, differences in found if differences]
+    return [Change(kind=kind, differences=differences) for kind, differences in differences_by_kind if differences]
 
 
 def metric_change(before: Grading | None, after: Grading | None, grader: str) -> Change | None:
     """Return how a grader changed, None if it is the same or unknown on both sides."""
     if before is None or after is None:
         return None
-    one, other = rules_of(before, grader), rules_of(after, grader)
-    if one == other:
+    first, other = rules_of(before, grader), rules_of(after, grader)
+    if first == other:
         return None
-    if one is None or other is None:
-        return Change(kind="metric", differences=[Difference(name=_UNKNOWN, before=one, after=other)])
-    return Change(kind="metric", differences=list(_compared(_rules(before, grader), _rules(after, grader))))
+    if first is None or other is None:
+        return Change(kind="metric", differences=[Difference(name=_UNKNOWN, before=first, after=other)])
+    return Change(kind="metric", differences=list(_compare_parts(_rules(before, grader), _rules(after, grader))))
 
 
 def rules_of(grading: Grading | None, grader: str) -> str | None:
@@ -128,34 +128,34 @@ def _rules(grading: Grading, grader: str) -> dict[str, Any]:
 
 
 def _target(before: Graded, after: Graded, names: tuple[str | None, str | None]) -> list[Difference]:
-    renamed = list(_compared({"called": names[0]}, {"called": names[1]}))
+    renamed = list(_compare_parts({"called": names[0]}, {"called": names[1]}))
     implied = ("function", "model_handles", "name", "code") if renamed else ()
     sides = (
         {**_target_called(side.run.spec, name), "code": _hash(side.run.options.get("code"))}
         for side, name in zip((before, after), names, strict=True)
     )
-    return [*renamed, *(one for one in _compared(*sides) if one.name not in implied)]
+    return [*renamed, *(difference for difference in _compare_parts(*sides) if difference.name not in implied)]
 
 
 def _target_called(spec: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     """Return the only target of a suite, of several the one that goes by a name."""
     targets = described_targets(spec)
-    named = targets if len(targets) < 2 else [target for target in targets if name in target_names(target)]
-    return named[0] if named else {}
+    matches = targets if len(targets) < 2 else [target for target in targets if name in target_names(target)]
+    return matches[0] if matches else {}
 
 
 def _tester(before: Graded, after: Graded) -> list[Difference]:
     """Return the differences in its settings, or the hash if only that differs."""
-    settings = list(_compared(_part(before.run.spec, "tester"), _part(after.run.spec, "tester")))
+    settings = list(_compare_parts(_part(before.run.spec, "tester"), _part(after.run.spec, "tester")))
     hashes = ({"prompts": _hash(side.run.options.get("tester"))} for side in (before, after))
-    return settings or list(_compared(*hashes))
+    return settings or list(_compare_parts(*hashes))
 
 
 def _dataset(before: Graded, after: Graded) -> list[Difference]:
-    return list(_compared(_chosen(before), _chosen(after)))
+    return list(_compare_parts(_describe_selection(before), _describe_selection(after)))
 
 
-def _chosen(side: Graded) -> dict[str, Any]:
+def _describe_selection(side: Graded) -> dict[str, Any]:
     """Return what decides which conversations are held; their number is known only for a finished run."""
     spec, options = side.run.spec, side.run.options
     summary = (side.grading and side.grading.summary) or {}
@@ -170,15 +170,17 @@ def _chosen(side: Graded) -> dict[str, Any]:
     }
 
 
-def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
+def _compare_parts(first: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
     """Yield the differences of two parts of suites, in the order of the second."""
-    if one == other:
+    if first == other:
         return
-    before, after = dict(_leaves(one)), dict(_leaves(other))
+    before, after = dict(_leaves(first)), dict(_leaves(other))
     for name in {**after, **before}:
         values = before.get(name), after.get(name)
-        if values[0] != values[1] and not (name in _MEASURED and None in values):
-            yield Difference(name=one_line(name, LONGEST), before=_shown(values[0]), after=_shown(values[1]))
+        if values[0] != values[1] and not (name in _RUN_VALUES and None in values):
+            yield Difference(
+                name=one_line(name, MAX_CHARS), before=_format_value(values[0]), after=_format_value(values[1])
+            )
 
 
 def _leaves(part: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -198,19 +200,19 @@ def _hash(value: object) -> str | None:
     return value[:8] if isinstance(value, str) and value else None
 
 
-def _shown(value: Any) -> str | None:
+def _format_value(value: Any) -> str | None:
     if value is None:
         return None
-    if isinstance(value, list) and all(isinstance(one, str) for one in cast("list[Any]", value)):
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in cast("list[Any]", value)):
         value = ", ".join(cast("list[str]", value))
     text = value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False, default=str)
-    return one_line(text, LONGEST + 1)
+    return one_line(text, MAX_CHARS + 1)
 
 
-def _phrase(one: Difference, kind: Kind) -> str:
-    name = "judge" if (kind, one.name) == ("metric", "model") else _WORDS.get(one.name, one.name)
-    if any(value is not None and len(value) > LONGEST for value in (one.before, one.after)):
+def _phrase(difference: Difference, kind: Kind) -> str:
+    name = "judge" if (kind, difference.name) == ("metric", "model") else _WORDS.get(difference.name, difference.name)
+    if any(value is not None and len(value) > MAX_CHARS for value in (difference.before, difference.after)):
         return f"{name} rewritten"
-    if one.before is None or one.after is None:
-        return f"{name} {one.before} removed" if one.after is None else f"{name} {one.after} added"
-    return f"{name} {one.before} → {one.after}".strip()
+    if difference.before is None or difference.after is None:
+        return f"{name} {difference.before} removed" if difference.after is None else f"{name} {difference.after} added"
+    return f"{name} {difference.before} → {difference.after}".strip()

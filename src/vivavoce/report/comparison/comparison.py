@@ -11,7 +11,7 @@ from vivavoce.plugins import lazy
 from vivavoce.records.run import Verdict
 from vivavoce.report.comparison.changes import Change
 from vivavoce.report.details import measured_text
-from vivavoce.report.text import count, listed
+from vivavoce.report.text import count, join_phrases
 from vivavoce.safe_text import safe
 from vivavoce.samples.table import Table, Tabular, table_of
 from vivavoce.stats.paired import POWER
@@ -264,41 +264,41 @@ _CHANGES = {
 }
 
 
-def comparison_table(found: Comparison, name: str) -> Table:
+def comparison_table(comparison: Comparison, name: str) -> Table:
     """Return a table of a comparison: `graders` or `changes`."""
     make, types = (_grader, _GRADERS) if name == "graders" else (_changes, _CHANGES)
     rows = (
-        {**_runs(found, target), "grader": grader.name, **row}
-        for target in found.targets
+        {**_runs(comparison, target), "grader": grader.name, **row}
+        for target in comparison.targets
         for grader in target.graders
         for row in make(grader)
     )
     return table_of(rows, types)
 
 
-def _runs(found: Comparison, target: TargetComparison) -> dict[str, object]:
-    runs = {"run_a": found.run_a, "run_b": found.run_b}
+def _runs(comparison: Comparison, target: TargetComparison) -> dict[str, object]:
+    runs = {"run_a": comparison.run_a, "run_b": comparison.run_b}
     return {**runs, "target_a": target.target_a, "target_b": target.target_b}
 
 
-def _grader(one: GraderComparison) -> Iterator[dict[str, object]]:
+def _grader(grader: GraderComparison) -> Iterator[dict[str, object]]:
     yield {
-        **one.model_dump(include={"n", *_NUMBERS, *_COUNTS, "same_fingerprint", "note"}),
-        "errors_a": one.a.errors,
-        "errors_b": one.b.errors,
-        "skipped_a": one.a.skipped,
-        "skipped_b": one.b.skipped,
-        "measured_a": one.measured and one.measured.mean_a,
-        "measured_b": one.measured and one.measured.mean_b,
+        **grader.model_dump(include={"n", *_NUMBERS, *_COUNTS, "same_fingerprint", "note"}),
+        "errors_a": grader.a.errors,
+        "errors_b": grader.b.errors,
+        "skipped_a": grader.a.skipped,
+        "skipped_b": grader.b.skipped,
+        "measured_a": grader.measured and grader.measured.mean_a,
+        "measured_b": grader.measured and grader.measured.mean_b,
     }
 
 
-def _changes(one: GraderComparison) -> Iterator[dict[str, object]]:
-    for change, flips in (("worsened", one.worsened), ("improved", one.improved)):
+def _changes(grader: GraderComparison) -> Iterator[dict[str, object]]:
+    for change, flips in (("worsened", grader.worsened), ("improved", grader.improved)):
         yield from ({"change": change, **_flip(flip)} for flip in flips)
-    for sample in one.broke:
+    for sample in grader.broke:
         yield {"change": "broke", "sample_a": sample}
-    for sample in one.fixed:
+    for sample in grader.fixed:
         yield {"change": "fixed", "sample_b": sample}
 
 
@@ -330,23 +330,23 @@ def remarks(graders: Sequence[GraderComparison]) -> list[str]:
     return [*measured_remarks(graders), *_detectable(graders), *([] if sign is None else [sign])]
 
 
-def measured_change(one: GraderComparison) -> str:
+def measured_change(grader: GraderComparison) -> str:
     """Return in a sentence how a grader that measures changed; empty for any other."""
-    found = one.measured
-    if found is None:
+    measurement = grader.measured
+    if measurement is None:
         return ""
-    before, after = measured_text(found.mean_a), measured_text(found.mean_b)
-    sign = "+" if found.difference >= 0 else "−"
-    change = f"{sign}{measured_text(abs(found.difference))}"
-    return f"{safe(one.name)} measures: mean {before} before, {after} after ({change}, n {found.n:,})"
+    before, after = measured_text(measurement.mean_a), measured_text(measurement.mean_b)
+    sign = "+" if measurement.difference >= 0 else "−"
+    change = f"{sign}{measured_text(abs(measurement.difference))}"
+    return f"{safe(grader.name)} measures: mean {before} before, {after} after ({change}, n {measurement.n:,})"
 
 
 def measured_remarks(graders: Sequence[GraderComparison]) -> Iterator[str]:
     """Yield how each grader that measures changed."""
     yield from (
-        f"{said}; without a threshold, that is neither better nor worse."
-        for said in map(measured_change, graders)
-        if said
+        f"{sentence}; without a threshold, that is neither better nor worse."
+        for sentence in map(measured_change, graders)
+        if sentence
     )
 
 
@@ -361,15 +361,20 @@ def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
     For graded scores it is an upper limit, for changes of whole samples from one end of the scale to the other.
     """
     same = [grader for grader in graders if grader.reading == "same"]
-    by = [(one.graded, f"{safe(one.name)} by {one.detectable:.2g}") for one in same if one.detectable is not None]
+    by = [
+        (grader.graded, f"{safe(grader.name)} by {grader.detectable:.2g}")
+        for grader in same
+        if grader.detectable is not None
+    ]
     for graded, share in ((False, f"{POWER:.0%}"), (True, f"at least {POWER:.0%}")):
         if changes := [text for each, text in by if each == graded]:
             some, each = ("A change", "") if len(changes) == 1 else ("Changes", "each ")
             less = "; smaller changes may be detected, too" if graded else ""
-            yield f"{some} of {listed(changes)} would {each}be detected in {share} of such comparisons{less}."
-    for one in same:
-        if one.n < (fewest := fewest_changes(one.level)):
-            yield f"{count(one.n, 'sample')} cannot show a change of {safe(one.name)}: at least {fewest} are needed."
+            yield f"{some} of {join_phrases(changes)} would {each}be detected in {share} of such comparisons{less}."
+    for grader in same:
+        if grader.n < (fewest := fewest_changes(grader.level)):
+            few = f"{count(grader.n, 'sample')} cannot show a change of {safe(grader.name)}"
+            yield f"{few}: at least {fewest} are needed."
 
 
 def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
@@ -385,4 +390,4 @@ def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
     if not by:
         return None
     about = "p and the interval are about the mean. Counts of better and worse samples say otherwise"
-    return f"{about}: {listed(by)}."
+    return f"{about}: {join_phrases(by)}."

@@ -74,7 +74,7 @@ def compare(
         run_b=b.origin.run,
         grading_b=b.origin.grading,
         targets=[_Both(a, b, *both, level).compare(store if reasons else None) for both in pairs],
-        targets_only_a=[name for name in others_a if name not in {one for one, _ in pairs}],
+        targets_only_a=[name for name in others_a if name not in {first for first, _ in pairs}],
         targets_only_b=[name for name in others_b if name not in {other for _, other in pairs}],
         graders_only_a=[name for name in a.graders if name not in b.graders],
         graders_only_b=[name for name in b.graders if name not in a.graders],
@@ -86,11 +86,11 @@ def compare(
 
 def _changes(store: Store, a: Grading, b: Grading, targets: Sequence[tuple[str, str]]) -> list[Change]:
     """Return what changed besides the graders, each change of several targets once."""
-    before, after = (Graded(store.run(one.run_id), one) for one in (a, b))
-    found: list[Change] = []
+    before, after = (Graded(store.run(grading.run_id), grading) for grading in (a, b))
+    changes: list[Change] = []
     for both in targets:
-        found += [one for one in changes_between(before, after, both) if one not in found]
-    return found
+        changes += [change for change in changes_between(before, after, both) if change not in changes]
+    return changes
 
 
 def _suites(a: Origin, b: Origin) -> Iterator[str]:
@@ -103,8 +103,8 @@ def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
         if run.partial_of is not None:
             special, part = description(run), f"is partial: reruns part of {run.partial_of}"
             yield f"{run.id} {part if special is None else f'is a {special.words}'}"
-        if (drawn := run.sampling) is not None:
-            yield f"{run.id} judged {drawn.drawn:,} of {drawn.population:,} conversations, drawn at random"
+        if (sampling := run.sampling) is not None:
+            yield f"{run.id} judged {sampling.drawn_count:,} of {sampling.population:,} conversations, drawn at random"
 
 
 def reasons_of(store: Store, grading: Grading, name: str, attempts: Sequence[tuple[int, str]]) -> dict[str, str]:
@@ -112,10 +112,10 @@ def reasons_of(store: Store, grading: Grading, name: str, attempts: Sequence[tup
 
     `attempts` are the numbers of the attempts of some samples, each with its sample; of equal trials the first counts.
     """
-    said = store.scenarios.lowest_scores(grading, name, [number for number, _ in attempts])
+    scores = store.scenarios.lowest_scores(grading, name, [number for number, _ in attempts])
     lowest: dict[str, ScoreText] = {}
     for number, sample in attempts:
-        score = said.get(number)
+        score = scores.get(number)
         if score is None or score.value is None:
             continue
         known = lowest.get(sample)
@@ -129,17 +129,17 @@ def _side(store: Store, grading: Grading) -> GradedSide:
 
 
 def _targets(a: GradedSide, b: GradedSide, target_a: str | None, target_b: str | None) -> list[tuple[str, str]]:
-    ones, others = list(a.targets), list(b.targets)
-    for name, known, origin in ((target_a, ones, a.origin), (target_b, others, b.origin)):
+    firsts, others = list(a.targets), list(b.targets)
+    for name, known, origin in ((target_a, firsts, a.origin), (target_b, others, b.origin)):
         if name is not None and name not in known:
             raise NotFound("target", name, within=f"run {origin.run}", known=known)
-    if (named := target_a or target_b) is not None:
-        return [(target_a or _counterpart(named, a), target_b or _counterpart(named, b))]
-    if len(ones) == len(others) == 1:
-        return [(ones[0], others[0])]
-    both = [(name, name) for name in ones if name in others]
+    if (target := target_a or target_b) is not None:
+        return [(target_a or _counterpart(target, a), target_b or _counterpart(target, b))]
+    if len(firsts) == len(others) == 1:
+        return [(firsts[0], others[0])]
+    both = [(name, name) for name in firsts if name in others]
     if not both:
-        known = f"{', '.join(ones) or 'none'} and {', '.join(others) or 'none'}"
+        known = f"{', '.join(firsts) or 'none'} and {', '.join(others) or 'none'}"
         how = "name the two targets to compare: --target-a NAME --target-b NAME"
         raise UsageError(f"the runs have no common target (they have {known}); {how}")
     return both
@@ -156,7 +156,7 @@ def _counterpart(other: str, side: GradedSide) -> str:
 class _Pairs:
     """The pairs of two targets: the names of their samples, and the places of these among all samples of each side."""
 
-    ones: Sequence[str]
+    firsts: Sequence[str]
     others: Sequence[str]
     places_a: NDArray[np.intp]
     places_b: NDArray[np.intp]
@@ -164,12 +164,12 @@ class _Pairs:
     @classmethod
     def of(cls, pairing: Pairing, a: Scenarios, b: Scenarios) -> _Pairs:
         """Return the pairs of the samples of two targets."""
-        ones, others = [one for one, _ in pairing.pairs], [other for _, other in pairing.pairs]
-        return cls(ones, others, _places(ones, a), _places(others, b))
+        firsts, others = [first for first, _ in pairing.pairs], [other for _, other in pairing.pairs]
+        return cls(firsts, others, _places(firsts, a), _places(others, b))
 
-    def named(self, chosen: NDArray[np.bool_]) -> list[str]:
+    def select(self, mask: NDArray[np.bool_]) -> list[str]:
         """Return the samples of side b in the chosen pairs."""
-        return list(compress(self.others, chosen.tolist()))
+        return list(compress(self.others, mask.tolist()))
 
 
 def _places(samples: Sequence[str], among: Iterable[str]) -> NDArray[np.intp]:
@@ -207,17 +207,17 @@ class _Both:
         shared = a.scored & b.scored
         fell, rose = shared & a.passes & ~b.passes, shared & b.passes & ~a.passes
         note = self._note(name)
-        found = GraderComparison(
+        comparison = GraderComparison(
             name=name,
             a=_counts(self.a, self.target_a, name),
             b=_counts(self.b, self.target_b, name),
             n=int(np.count_nonzero(shared)),
             passed=int(np.count_nonzero(shared & a.passes & b.passes)),
-            breaks=pairs.named(fell & b.never),
-            lost=pairs.named(b.lost & a.passes),
-            broke=pairs.named(b.lost & a.scored),
-            fixed=pairs.named(a.lost & b.scored),
-            dropped=pairs.named(a.scored & ~b.scored & ~b.lost),
+            breaks=pairs.select(fell & b.never),
+            lost=pairs.select(b.lost & a.passes),
+            broke=pairs.select(b.lost & a.scored),
+            fixed=pairs.select(a.lost & b.scored),
+            dropped=pairs.select(a.scored & ~b.scored & ~b.lost),
             worsened=self._flips(name, pairs, (a, b), fell, store, worse=True),
             improved=self._flips(name, pairs, (a, b), rose, store, worse=False),
             same_fingerprint=note is None,
@@ -226,20 +226,24 @@ class _Both:
             note=note,
             at_worst=self._with_errors(name, pairs, 1.0, 0.0),
             at_best=self._with_errors(name, pairs, 0.0, 1.0),
-            measured=_measured_change(target_a.measured(name)[pairs.places_a], target_b.measured(name)[pairs.places_b]),
+            measured=_measured_change(
+                target_a.measurements(name)[pairs.places_a], target_b.measurements(name)[pairs.places_b]
+            ),
         )
-        return found.model_copy(update=self._difference(name, a, b))
+        return comparison.model_copy(update=self._difference(name, a, b))
 
     def _with_errors(self, name: str, pairs: _Pairs, missing_a: float, missing_b: float) -> MeanDifference | None:
         """Return the change with scores in place of those that errors left out, None where there are no errors."""
         a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
-        if not (a.broken(name) or b.broken(name)):
+        if not (a.has_errors(name) or b.has_errors(name)):
             return None
-        found = self._difference(
+        difference = self._difference(
             name, a.means_with(name, missing_a).at(pairs.places_a), b.means_with(name, missing_b).at(pairs.places_b)
         )
         return (
-            MeanDifference.model_validate({key: found[key] for key in MeanDifference.model_fields}) if found else None
+            MeanDifference.model_validate({key: difference[key] for key in MeanDifference.model_fields})
+            if difference
+            else None
         )
 
     def _difference(self, name: str, a: SampleScores, b: SampleScores) -> dict[str, Any]:
@@ -247,28 +251,28 @@ class _Both:
         shared = a.scored & b.scored
         before, after = a.values[shared], b.values[shared]
         differences: list[float] = (after - before).tolist()
-        found = difference_of(differences, self.level)
-        if found is None:
+        difference = difference_of(differences, self.level)
+        if difference is None:
             return {}
         flips = None
         if self._is_graded(name) and self._has_threshold(name):
             lost, gained = shared & a.passes & ~b.passes, shared & b.passes & ~a.passes
             flips = int(np.count_nonzero(lost)), int(np.count_nonzero(gained))
         return {
-            "n": found.n,
-            "mean_a": math.fsum(before.tolist()) / found.n,
-            "mean_b": math.fsum(after.tolist()) / found.n,
-            "difference": found.mean,
-            "low": found.low,
-            "high": found.high,
-            "detectable": found.detectable,
-            "p_value": found.p_value,
-            "loss": loss_of(found, differences, flips, self.level),
+            "n": difference.n,
+            "mean_a": math.fsum(before.tolist()) / difference.n,
+            "mean_b": math.fsum(after.tolist()) / difference.n,
+            "difference": difference.mean,
+            "low": difference.low,
+            "high": difference.high,
+            "detectable": difference.detectable,
+            "p_value": difference.p_value,
+            "loss": loss_of(difference, differences, flips, self.level),
             "graded": any(bool(((means > 0) & (means < 1)).any()) for means in (before, after)),
-            "sign_p_value": found.sign_p_value,
-            "wins": found.wins,
-            "losses": found.losses,
-            "ties": found.ties,
+            "sign_p_value": difference.sign_p_value,
+            "wins": difference.wins,
+            "losses": difference.losses,
+            "ties": difference.ties,
         }
 
     def _is_graded(self, name: str) -> bool:
@@ -297,36 +301,44 @@ class _Both:
         name: str,
         pairs: _Pairs,
         scores: tuple[SampleScores, SampleScores],
-        chosen: NDArray[np.bool_],
+        mask: NDArray[np.bool_],
         store: Store | None,
         *,
         worse: bool,
     ) -> list[Flip]:
         """Return the chosen pairs as flips, with the reasons on the failing side."""
-        ones, others = (list(compress(side, chosen.tolist())) for side in (pairs.ones, pairs.others))
-        before, after = (side.values[chosen].tolist() for side in scores)
-        names, side = (others, self.b) if worse else (ones, self.a)
+        firsts, others = (list(compress(side, mask.tolist())) for side in (pairs.firsts, pairs.others))
+        before, after = (side.values[mask].tolist() for side in scores)
+        names, side = (others, self.b) if worse else (firsts, self.a)
         why = dict[str, str]()
         if store is not None and side.grading is not None:
             failing = side.targets[self.target_b if worse else self.target_a]
-            places = (pairs.places_b if worse else pairs.places_a)[chosen]
+            places = (pairs.places_b if worse else pairs.places_a)[mask]
             why = reasons_of(store, side.grading, name, failing.attempts_of(places))
         return _FLIPS.validate_python(
             [
-                {"sample_a": one, "sample_b": other, "score_a": score_a, "score_b": score_b, "why": why.get(named, "")}
-                for one, other, score_a, score_b, named in zip(ones, others, before, after, names, strict=True)
+                {
+                    "sample_a": first,
+                    "sample_b": other,
+                    "score_a": score_a,
+                    "score_b": score_b,
+                    "why": why.get(failed_sample, ""),
+                }
+                for first, other, score_a, score_b, failed_sample in zip(
+                    firsts, others, before, after, names, strict=True
+                )
             ]
         )
 
     def _comparable(self, name: str) -> bool:
-        one, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
-        return one == other or None in (one, other)
+        first, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
+        return first == other or None in (first, other)
 
     def _note(self, name: str) -> str | None:
-        one, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
-        if one is None or other is None:
+        first, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
+        if first is None or other is None:
             return "it is unknown whether the grader was the same on both sides"
-        if one == other:
+        if first == other:
             return None
         change = metric_change(self.a.grading, self.b.grading, name)
         what = f" ({change.phrases})" if change is not None and change.phrases else ""
@@ -351,25 +363,32 @@ def _counts(side: GradedSide, target: str, grader: str) -> Side:
     states = side.targets[target].states(grader)
     stored = side.grading and side.grading.summary
     graders = Summary.model_validate(stored).graders if stored else []
-    own = next((one for one in graders if (one.name, one.target) == (grader, target)), None)
+    own = next(
+        (
+            grader_summary
+            for grader_summary in graders
+            if (grader_summary.name, grader_summary.target) == (grader, target)
+        ),
+        None,
+    )
     rates = {} if own is None or not own.tester_errors else own.model_dump(include=_SPOILED)
     rates |= {} if own is None else {"population": own.population}
     return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"], **rates)
 
 
 def loss_of(
-    found: PairedDifference, differences: Sequence[float], flips: tuple[int, int] | None, level: float
+    difference: PairedDifference, differences: Sequence[float], flips: tuple[int, int] | None, level: float
 ) -> Loss | None:
     """Return the one-sided tests of whether b is worse; `flips` are passes that were lost and gained, if they count."""
-    if found.worse_p_value is None or found.worse_bound is None:
+    if difference.worse_p_value is None or difference.worse_bound is None:
         return None
     are_flips = all(each in (-1.0, 0.0, 1.0) for each in differences)
-    unsure = found.mean < 0 and found.worse_p_value > 1 - level
+    unsure = difference.mean < 0 and difference.worse_p_value > 1 - level
     lost, gained = flips or (0, 0)
     return Loss(
-        p_value=found.worse_p_value,
-        bound=found.worse_bound,
-        least_p_value=0.5 ** (found.wins + found.losses) if are_flips else 0.0,
+        p_value=difference.worse_p_value,
+        bound=difference.worse_bound,
+        least_p_value=0.5 ** (difference.wins + difference.losses) if are_flips else 0.0,
         sign_flip_p_value=sign_flip_p_value(differences) if unsure else None,
         passes_p_value=None if flips is None else worse_sign_test(gained, lost),
         passes_lost=lost,

@@ -28,7 +28,7 @@ from vivavoce.safe_text import safe
 from vivavoce.stats.paired import holm
 from vivavoce.stats.planning import fewest_changes
 
-SHOWN = 10
+MAX_SAMPLES = 10
 """Samples that a reason names at most."""
 
 
@@ -53,7 +53,7 @@ def reason_lines(ruling: Ruling) -> list[str]:
     return [f"{reason.verdict or 'note'} · {reason.text}" for reason in ruling.reasons]
 
 
-def ruled(comparison: Comparison, tolerance: Tolerance) -> Comparison:
+def add_ruling(comparison: Comparison, tolerance: Tolerance) -> Comparison:
     """Return a comparison with the ruling whether its side b is worse than side a.
 
     Each grader has a one-sided test of its mean, and a graded one with a threshold another of its passes. Of several
@@ -82,8 +82,8 @@ def _sentence(verdict: Verdict, comparison: Comparison, tolerance: Tolerance) ->
         return "undecided whether it is worse than before"
     lows = [grader.low for target in comparison.targets for grader in target.graders if grader.low is not None]
     smallest = tolerance.smallest_effect
-    shown = "no loss shown" if smallest is None else f"no loss of {smallest:g} or more detected"
-    return shown + _not_excluded(min(lows, default=None))
+    text = "no loss shown" if smallest is None else f"no loss of {smallest:g} or more detected"
+    return text + _not_excluded(min(lows, default=None))
 
 
 def _not_excluded(low: float | None) -> str:
@@ -91,15 +91,15 @@ def _not_excluded(low: float | None) -> str:
     return "" if low is None or low >= 0 else f"; a loss up to {-low:.3f} is not excluded"
 
 
-def check_two_runs(found: Comparison) -> None:
+def check_two_runs(comparison: Comparison) -> None:
     """Refuse to decide whether some scores are worse than themselves.
 
     Raises:
         UsageError: both sides are the same scores.
     """
-    if found.same:
+    if comparison.same:
         raise UsageError(
-            f"both sides are the grading {found.grading_b}, so neither can be worse; name two runs, the "
+            f"both sides are the grading {comparison.grading_b}, so neither can be worse; name two runs, the "
             "earlier one first: viva compare latest~1 latest"
         )
 
@@ -167,10 +167,10 @@ class _Family:
         others = {key: test for key, test in self.tests.items() if key[:2] != (target, grader)}
         return _Family({**others, **{(target, grader, subject): test for subject, test in _tests(change)}}, self.alpha)
 
-    def adjusted(self, target: str, grader: str) -> dict[_Subject, float]:
+    def adjust_p_values(self, target: str, grader: str) -> dict[_Subject, float]:
         """Return the p values that the tests of a grader have among all."""
-        counted = self.reachable_tests
-        adjusted = dict(zip(counted, holm([self.tests[key].p_value for key in counted]), strict=True))
+        reachable = self.reachable_tests
+        adjusted = dict(zip(reachable, holm([self.tests[key].p_value for key in reachable]), strict=True))
         return {
             key[2]: adjusted.get(key, min(1.0, test.p_value * len(self.tests)))
             for key, test in self.tests.items()
@@ -185,26 +185,26 @@ def _reasons(comparison: Comparison, tolerance: Tolerance, family: _Family) -> I
         text = f"{number:,} tests: p values are adjusted (Holm), so that all false alarms together stay at 5%"
         yield RulingReason(verdict=None, text=text + (some if left else ""))
     if not comparison.same_tester:
-        yield _undecided("the tester changed between the two runs; part of the difference may come from it")
+        yield _inconclusive_reason("the tester changed between the two runs; part of the difference may come from it")
     for kind, names in (("target", comparison.targets_only_a), ("grader", comparison.graders_only_a)):
         if names:
-            yield _undecided(f"{count(len(names), kind)} only in the earlier run: {_some(names)}")
+            yield _inconclusive_reason(f"{count(len(names), kind)} only in the earlier run: {_some(names)}")
     for kind, names in (("target", comparison.targets_only_b), ("grader", comparison.graders_only_b)):
         if names:
             yield _new(kind, names)
     graders = [grader for target in comparison.targets for grader in target.graders]
     if graders and all(grader.measured and not grader.n for grader in graders):
-        yield _undecided("no grader has a threshold that says what is worse: {metric: …, threshold: …}")
+        yield _inconclusive_reason("no grader has a threshold that says what is worse: {metric: …, threshold: …}")
     for target in comparison.targets:
-        named = f"{target.target_b}: " if len(comparison.targets) > 1 else ""
+        prefix = f"{target.target_b}: " if len(comparison.targets) > 1 else ""
         for reason in _of_target(target, tolerance, family):
-            yield RulingReason(verdict=reason.verdict, text=f"{named}{reason.text}")
+            yield RulingReason(verdict=reason.verdict, text=f"{prefix}{reason.text}")
 
 
 def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) -> Iterator[RulingReason]:
     if target.unmatched_a:
         these = f"{count(len(target.unmatched_a), 'sample')} only in the earlier run"
-        yield _undecided(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
+        yield _inconclusive_reason(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
     if target.unmatched_b:
         yield _new("sample", target.unmatched_b)
     for grader in target.graders:
@@ -217,25 +217,25 @@ def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) 
         yield from _of_samples(grader, tolerance.no_breaks and grader.note is None)
 
 
-def _of_samples(one: GraderComparison, no_breaks: bool) -> Iterator[RulingReason]:
+def _of_samples(grader: GraderComparison, no_breaks: bool) -> Iterator[RulingReason]:
     kinds: list[tuple[list[str], Verdict | None, str]] = [
-        (one.breaks, "fail" if no_breaks else None, "passed all trials before and none now"),
-        (one.lost if no_breaks else [], "inconclusive", "passed all trials before and had only errors now"),
-        (one.dropped, None, "scored before and skipped now, not compared"),
+        (grader.breaks, "fail" if no_breaks else None, "passed all trials before and none now"),
+        (grader.lost if no_breaks else [], "inconclusive", "passed all trials before and had only errors now"),
+        (grader.dropped, None, "scored before and skipped now, not compared"),
     ]
     for samples, verdict, what in kinds:
         if samples:
-            text = f"{one.name}: {count(len(samples), 'sample')} {what}: {_some(samples)}"
+            text = f"{grader.name}: {count(len(samples), 'sample')} {what}: {_some(samples)}"
             yield RulingReason(verdict=verdict, text=text)
 
 
 def _of_grader(grader: GraderComparison, tolerance: Tolerance, family: _Family, target: str) -> RulingReason:
     if grader.note is not None:
-        return _undecided(f"{grader.name}: {grader.note}")
+        return _inconclusive_reason(f"{grader.name}: {grader.note}")
 
     def decide(change: MeanDifference) -> tuple[Verdict, str]:
         changed = family.with_change(target, grader.name, change)
-        return _decide(change, changed.adjusted(target, grader.name), tolerance, changed)
+        return _decide(change, changed.adjust_p_values(target, grader.name), tolerance, changed)
 
     possible = {decide(change)[0] for change in (grader.at_worst, grader.at_best) if change is not None}
     verdict, why = decide(grader.change)
@@ -286,7 +286,7 @@ def _words(grader: GraderComparison) -> str:
     return ", ".join([*parts, f"n {grader.n:,}"])
 
 
-def _undecided(text: str) -> RulingReason:
+def _inconclusive_reason(text: str) -> RulingReason:
     return RulingReason(verdict="inconclusive", text=text)
 
 
@@ -295,8 +295,8 @@ def _new(kind: str, names: list[str]) -> RulingReason:
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_SAMPLES:,} more" if len(names) > MAX_SAMPLES else ""
+    return ", ".join(names[:MAX_SAMPLES]) + more
 
 
 def ruling_lines(ruling: Ruling) -> Iterator[RenderableType]:

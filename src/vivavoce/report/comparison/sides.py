@@ -41,15 +41,15 @@ class Pairing:
 
 def scenarios_of(samples: Sequence[str], scenarios: Sequence[str]) -> dict[str, Scenario]:
     """Return the scenario of each sample, from the sample and the scenario of each attempt."""
-    found: dict[str, Scenario] = dict(zip(samples, scenarios, strict=True))
-    if len(found) == len(samples):
-        return found
-    found = {}
+    scenarios_by_sample: dict[str, Scenario] = dict(zip(samples, scenarios, strict=True))
+    if len(scenarios_by_sample) == len(samples):
+        return scenarios_by_sample
+    scenarios_by_sample = {}
     for sample, scenario in zip(samples, scenarios, strict=True):
-        known = found.setdefault(sample, scenario)
+        known = scenarios_by_sample.setdefault(sample, scenario)
         if known != scenario:
-            found[sample] = (frozenset((known,)) if isinstance(known, str) else known) | {scenario}
-    return found
+            scenarios_by_sample[sample] = (frozenset((known,)) if isinstance(known, str) else known) | {scenario}
+    return scenarios_by_sample
 
 
 def pair(a: Scenarios, b: Scenarios) -> Pairing:
@@ -59,10 +59,12 @@ def pair(a: Scenarios, b: Scenarios) -> Pairing:
     """
     (firsts_a, shared_a), (firsts_b, shared_b) = _by_scenario(a), _by_scenario(b)
     if not shared_a and not shared_b:
-        pairs = [(one, firsts_b[scenario]) for scenario, one in firsts_a.items() if scenario in firsts_b]
+        pairs = [(sample, firsts_b[scenario]) for scenario, sample in firsts_a.items() if scenario in firsts_b]
     else:
         pairs = list(_shared_pairs(firsts_a, shared_a, firsts_b, shared_b))
-    return Pairing(tuple(pairs), _unpaired(a, [one for one, _ in pairs]), _unpaired(b, [other for _, other in pairs]))
+    return Pairing(
+        tuple(pairs), _find_unpaired(a, [first for first, _ in pairs]), _find_unpaired(b, [other for _, other in pairs])
+    )
 
 
 def _shared_pairs(
@@ -72,22 +74,22 @@ def _shared_pairs(
     shared_b: Mapping[Scenario, Sequence[str]],
 ) -> Iterator[tuple[str, str]]:
     """Yield the pairs where several samples of a side share a scenario."""
-    for scenario, one in firsts_a.items():
+    for scenario, sample in firsts_a.items():
         other = firsts_b.get(scenario)
         if other is None:
             continue
         if scenario in shared_a or scenario in shared_b:
             same = set(shared_b.get(scenario, [other]))
-            yield from ((known, known) for known in shared_a.get(scenario, [one]) if known in same)
+            yield from ((known, known) for known in shared_a.get(scenario, [sample]) if known in same)
         else:
-            yield one, other
+            yield sample, other
 
 
-def _unpaired(samples: Scenarios, taken: Sequence[str]) -> tuple[str, ...]:
+def _find_unpaired(samples: Scenarios, paired_samples: Sequence[str]) -> tuple[str, ...]:
     """Return the samples that are in no pair; none is in two."""
-    if len(taken) == len(samples):
+    if len(paired_samples) == len(samples):
         return ()
-    known = set(taken)
+    known = set(paired_samples)
     return tuple(sample for sample in samples if sample not in known)
 
 
@@ -184,44 +186,42 @@ class GradedTarget:
         of = self.scores.graders[grader]
         mine = np.zeros(len(self.scores.samples), dtype=np.bool_)
         mine[self.attempts] = True
-        found = Counter[str](state for place, state in of.unscored.items() if mine[place])
+        counts = Counter[str](state for place, state in of.unscored.items() if mine[place])
         measured = sum(mine[place] for place in of.measured)
-        found["scored"] = int(np.count_nonzero(~np.isnan(of.values[self.attempts])) + measured)
-        return found
+        counts["scored"] = int(np.count_nonzero(~np.isnan(of.values[self.attempts])) + measured)
+        return counts
 
     def means(self, grader: str) -> SampleScores:
         """Return the mean over the trials of each sample."""
         of = self.scores.graders[grader]
-        return self._pooled(of.values, of.passes, _broken(of))
+        return self._pool(of.values, of.passes, _error_mask(of))
 
     def means_with(self, grader: str, missing: float) -> SampleScores:
         """Return what `means` does, as if every score that is missing because of an error had been `missing`."""
         of = self.scores.graders[grader]
-        broken = _broken(of)
-        return self._pooled(np.where(broken, missing, of.values), of.passes | (broken & (missing >= 1)), broken)
+        broken = _error_mask(of)
+        return self._pool(np.where(broken, missing, of.values), of.passes | (broken & (missing >= 1)), broken)
 
-    def measured(self, grader: str) -> NDArray[np.float64]:
+    def measurements(self, grader: str) -> NDArray[np.float64]:
         """Return the mean of the measurements of each sample, NaN where a sample has none."""
         of = self.scores.graders[grader].measured
         numbers = np.full(len(self.scores.samples), np.nan)
         numbers[list(of)] = list(of.values())
         nothing = np.zeros(len(numbers), dtype=np.bool_)
-        return self._pooled(numbers, nothing, nothing).values
+        return self._pool(numbers, nothing, nothing).values
 
     def attempts_of(self, samples: NDArray[np.intp]) -> list[tuple[int, str]]:
         """Return the numbers of the attempts of some samples, given by their places, each with its sample."""
-        chosen = np.zeros(len(self.samples), dtype=np.bool_)
-        chosen[samples] = True
-        places: list[int] = self.attempts[chosen[self.owners]].tolist()
+        mask = np.zeros(len(self.samples), dtype=np.bool_)
+        mask[samples] = True
+        places: list[int] = self.attempts[mask[self.owners]].tolist()
         return [(self.scores.numbers[place], self.scores.samples[place]) for place in places]
 
-    def broken(self, grader: str) -> bool:
+    def has_errors(self, grader: str) -> bool:
         """Say whether an attempt could not be scored."""
-        return bool(_broken(self.scores.graders[grader])[self.attempts].any())
+        return bool(_error_mask(self.scores.graders[grader])[self.attempts].any())
 
-    def _pooled(
-        self, values: NDArray[np.float64], passes: NDArray[np.bool_], broken: NDArray[np.bool_]
-    ) -> SampleScores:
+    def _pool(self, values: NDArray[np.float64], passes: NDArray[np.bool_], broken: NDArray[np.bool_]) -> SampleScores:
         values, passes, broken = values[self.attempts], passes[self.attempts], broken[self.attempts]
         scored = ~np.isnan(values)
         if len(self.attempts) == len(self.samples):
@@ -237,16 +237,16 @@ class GradedTarget:
         some = counts > 0
         return SampleScores(means, some & (passed == counts), some & (passed == 0), self._counts(broken) > 0)
 
-    def _counts(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def _counts(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return how many attempts of each sample are chosen."""
-        return np.bincount(self.owners[chosen], minlength=len(self.samples))
+        return np.bincount(self.owners[mask], minlength=len(self.samples))
 
 
-def _broken(scores: GraderScores) -> NDArray[np.bool_]:
+def _error_mask(scores: GraderScores) -> NDArray[np.bool_]:
     """Return which attempts could not be scored."""
-    found = np.zeros(len(scores.values), dtype=np.bool_)
-    found[[place for place, state in scores.unscored.items() if state == "error"]] = True
-    return found
+    mask = np.zeros(len(scores.values), dtype=np.bool_)
+    mask[[place for place, state in scores.unscored.items() if state == "error"]] = True
+    return mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,19 +259,19 @@ class GradedSide:
     grading: Grading | None = None
 
 
-def side_of(origin: Origin, found: ScenarioScores, grading: Grading | None = None) -> GradedSide:
+def side_of(origin: Origin, scores: ScenarioScores, grading: Grading | None = None) -> GradedSide:
     """Return the side of a comparison with these scores."""
     targets: dict[str, GradedTarget] = {}
-    named = np.array(found.targets, dtype=object)
-    for target in dict.fromkeys(found.targets):
-        attempts = np.flatnonzero(named == target)
+    targets_by_attempt = np.array(scores.targets, dtype=object)
+    for target in dict.fromkeys(scores.targets):
+        attempts = np.flatnonzero(targets_by_attempt == target)
         mine = attempts.tolist()
-        names = [found.samples[place] for place in mine]
-        samples = scenarios_of(names, [found.scenarios[place] for place in mine])
+        names = [scores.samples[place] for place in mine]
+        samples = scenarios_of(names, [scores.scenarios[place] for place in mine])
         numbers = {sample: number for number, sample in enumerate(samples)}
         owners = np.fromiter(map(numbers.__getitem__, names), dtype=np.intp, count=len(names))
-        targets[target] = GradedTarget(found, samples, attempts, owners)
-    return GradedSide(origin, list(found.graders), targets, grading)
+        targets[target] = GradedTarget(scores, samples, attempts, owners)
+    return GradedSide(origin, list(scores.graders), targets, grading)
 
 
 MAKE_ONE = "create one with: viva export RUN --format baseline --output FILE"
@@ -327,12 +327,12 @@ def write_baseline(graded: GradedRun, out: TextIO) -> None:
         raise UsageError(
             f"{graded.run.id} is not complete, so it cannot be a baseline; continue it with viva run --resume"
         )
-    found = graded.store.scenarios.scores(graded.grading)
-    if not any(np.isfinite(one.values).any() or one.measured for one in found.graders.values()):
+    scores = graded.store.scenarios.scores(graded.grading)
+    if not any(np.isfinite(grader.values).any() or grader.measured for grader in scores.graders.values()):
         raise UsageError(f"the grading '{graded.grading.id}' has no scores, so it cannot be a baseline")
     origin = Origin.of(graded.run, graded.grading)
-    head = f'"baseline":1,\n"origin":{strict_json(origin.model_dump())},\n"graders":{strict_json(list(found.graders))}'
-    lines = (strict_json(_attempt(found, number).model_dump()) for number in range(len(found.samples)))
+    head = f'"baseline":1,\n"origin":{strict_json(origin.model_dump())},\n"graders":{strict_json(list(scores.graders))}'
+    lines = (strict_json(_attempt(scores, number).model_dump()) for number in range(len(scores.samples)))
     out.write(f'{{\n{head},\n"attempts":[\n' + ",\n".join(lines) + "\n]\n}\n")
 
 
@@ -343,7 +343,7 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: the file cannot be read, or is not a baseline.
     """
     try:
-        found = Baseline.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        baseline = Baseline.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}; {MAKE_ONE}") from error
     except ValidationError as error:
@@ -352,10 +352,12 @@ def read_baseline(path: Path) -> Baseline:
         raise UsageError(f"{path} is not a baseline: {place or 'the file'}: {first['msg']}; {MAKE_ONE}") from error
     except ValueError as error:
         raise UsageError(f"{path} is not a baseline: it is not JSON ({error}); {MAKE_ONE}") from error
-    unknown = next((name for attempt in found.attempts for name in attempt.scores if name not in found.graders), None)
+    unknown = next(
+        (name for attempt in baseline.attempts for name in attempt.scores if name not in baseline.graders), None
+    )
     if unknown is not None:
         raise UsageError(f"{path} is not a baseline: it has scores of '{unknown}', which is not among its graders")
-    return found
+    return baseline
 
 
 def _scores(name: str, attempts: Sequence[BaselineAttempt]) -> GraderScores:
@@ -376,14 +378,18 @@ def _scores(name: str, attempts: Sequence[BaselineAttempt]) -> GraderScores:
     return GraderScores(values, passes, unscored, measured)
 
 
-def _attempt(found: ScenarioScores, place: int) -> BaselineAttempt:
+def _attempt(scenario_scores: ScenarioScores, place: int) -> BaselineAttempt:
     scores: dict[str, tuple[float, bool] | float | State] = {}
-    for name, of in found.graders.items():
+    for name, of in scenario_scores.graders.items():
         if not np.isnan(of.values[place]):
             scores[name] = float(of.values[place]), bool(of.passes[place])
         elif place in of.measured:
             scores[name] = of.measured[place]
         elif (state := of.unscored.get(place)) is not None:
             scores[name] = state
-    sample, target, scenario = found.samples[place], found.targets[place], found.scenarios[place]
+    sample, target, scenario = (
+        scenario_scores.samples[place],
+        scenario_scores.targets[place],
+        scenario_scores.scenarios[place],
+    )
     return BaselineAttempt(sample=sample, target=target, scenario=scenario, scores=scores)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from vivavoce.comparing.json_values import same_json
 from vivavoce.metrics.exact.arguments import at_path
 from vivavoce.records.agents import Agents
-from vivavoce.records.details import in_words, spent
+from vivavoce.records.details import spent, usage_text
 from vivavoce.records.label import Comment
 from vivavoce.records.run import Attempt, Outcome
 from vivavoce.records.score import Failure, to_index, to_number
@@ -33,14 +33,14 @@ from vivavoce.report.html.score_notes import (
     turn_notes,
     whole_notes,
 )
-from vivavoce.report.html.transcript import Part, Showing, Shown, Thought, Writer, judged, steps, thoughts
-from vivavoce.report.tester import discarded_title, measured
+from vivavoce.report.html.transcript import Part, Showing, ShownTurn, Thought, Writer, goal_judgement, steps, thoughts
+from vivavoce.report.tester import discarded_title, turn_results
 from vivavoce.report.text import one_line, span
 from vivavoce.report.transcript import REWARD, Cause, causes
 from vivavoce.safe_text import safe
 from vivavoce.store.runs.rows import SampleStatus, worst_of
 
-Found = tuple[JsonValue] | None
+MaybeValue = tuple[JsonValue] | None
 """A value alone in a tuple, None where there is none."""
 
 
@@ -52,9 +52,9 @@ class StateChange:
     """
 
     path: str
-    before: Found
-    after: Found
-    expected: Found = None
+    before: MaybeValue
+    after: MaybeValue
+    expected: MaybeValue = None
     holds: bool | None = None
 
 
@@ -67,19 +67,19 @@ def state_changes(attempt: Attempt) -> list[StateChange]:
     after = cast("JsonValue", attempt.trajectory.state)
     before = row.get("state")
     start = dict(_leaves(before)) if isinstance(before, dict) else {}
-    wanted = list(_wanted(row.get("expect")))
-    if after is None or not (isinstance(before, dict) or wanted):
+    expectations = list(_read_expectations(row.get("expect")))
+    if after is None or not (isinstance(before, dict) or expectations):
         return []
     end = dict(_leaves(after))
-    expected = {path: value for base, value in wanted for path, value in _expected(base, value, after)}
+    expected = {path: value for base, value in expectations for path, value in _expand_expectation(base, value, after)}
     paths = {**start, **(end if isinstance(before, dict) else {}), **expected}
-    found = (_change(path, start, end, expected) for path in paths)
+    changes = (_change(path, start, end, expected) for path in paths)
     known = isinstance(before, dict)
-    return [one for one in found if one.holds is False or (known and not _same(one.before, one.after))]
+    return [change for change in changes if change.holds is False or (known and not _same(change.before, change.after))]
 
 
 def _change(
-    path: str, start: Mapping[str, JsonValue], end: Mapping[str, JsonValue], expected: Mapping[str, Found]
+    path: str, start: Mapping[str, JsonValue], end: Mapping[str, JsonValue], expected: Mapping[str, MaybeValue]
 ) -> StateChange:
     before, after = ((side[path],) if path in side else None for side in (start, end))
     if path not in expected:
@@ -87,40 +87,40 @@ def _change(
     return StateChange(path, before, after, expected[path], _same(after, expected[path]))
 
 
-def _same(one: Found, other: Found) -> bool:
-    return one is other if one is None or other is None else same_json(one[0], other[0])
+def _same(first: MaybeValue, other: MaybeValue) -> bool:
+    return first is other if first is None or other is None else same_json(first[0], other[0])
 
 
 def _leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:
     """Yield the values that hold no others, and empty ones, with their paths."""
     pending = [(path, value)]  # a list instead of recursion: a state may nest deeper than Python can call
     while pending:
-        place, one = pending.pop()
-        inner = one.items() if isinstance(one, dict) else enumerate(one) if isinstance(one, list) else ()
+        place, node = pending.pop()
+        inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
         steps = [(f"{place}.{key}" if place else str(key), each) for key, each in inner]
         if steps:
             pending += reversed(steps)
         else:
-            yield place, one
+            yield place, node
 
 
-def _wanted(expect: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+def _read_expectations(expect: JsonValue) -> Iterator[tuple[str, JsonValue]]:
     """Yield what the assertions of a row want at which path of the state, "" for all of it."""
     if isinstance(expect, list):
-        for one in expect:
-            yield from _wanted(one)
+        for assertion in expect:
+            yield from _read_expectations(assertion)
     elif isinstance(expect, dict):
-        yield from _wanted(expect.get("all"))
+        yield from _read_expectations(expect.get("all"))
         state = expect.get("state")
         yield from state.items() if isinstance(state, dict) else ()
         if "final_state" in expect:
             yield "", expect["final_state"]
 
 
-def _expected(base: str, wanted: JsonValue, after: JsonValue) -> Iterator[tuple[str, Found]]:
+def _expand_expectation(base: str, expected_value: JsonValue, after: JsonValue) -> Iterator[tuple[str, MaybeValue]]:
     """Yield what is expected below a path: each value that is wanted, and None for one that is there unwanted."""
     actual = (after,) if not base else at_path(after, base)
-    inside = dict(_leaves(wanted, base))
+    inside = dict(_leaves(expected_value, base))
     for path in _leaves(actual[0], base) if actual is not None else ():
         if path[0] not in inside:
             yield path[0], None
@@ -149,9 +149,9 @@ def shown_comments(
     comments: Sequence[Comment], turns: int, place_of: Place, who: str, *, removes_all: bool
 ) -> dict[int | None, list[CommentShown]]:
     """Return comments by turn, oldest first; `removes_all` means that this person may remove anybody's."""
-    found: dict[int | None, list[CommentShown]] = {}
+    comments_by_turn: dict[int | None, list[CommentShown]] = {}
     for comment in comments:
-        found.setdefault(comment.turn, []).append(
+        comments_by_turn.setdefault(comment.turn, []).append(
             CommentShown(
                 id=comment.id,
                 author=safe(comment.author),
@@ -161,21 +161,21 @@ def shown_comments(
                 may_remove=removes_all or comment.author == who,
             )
         )
-    return found
+    return comments_by_turn
 
 
 def comment_html(text: str, turns: int, place_of: Place) -> Markup:
     """Return a text escaped; a reference to one of the `turns`, such as `#t3`, becomes a link."""
     pieces: list[Markup] = []
     at = 0
-    for found in _TURN.finditer(text):
-        index = to_index(int(found[1]))
+    for match in _TURN.finditer(text):
+        index = to_index(int(match[1]))
         address = place_of(index) if index < turns else None
         if address is None:
             continue
-        pieces.append(escape(safe(text[at : found.start()])))
-        pieces.append(Markup('<a href="{}">{}</a>').format(address, found[0]))
-        at = found.end()
+        pieces.append(escape(safe(text[at : match.start()])))
+        pieces.append(Markup('<a href="{}">{}</a>').format(address, match[0]))
+        at = match.end()
     return Markup("").join([*pieces, escape(safe(text[at:]))])
 
 
@@ -212,11 +212,11 @@ def conversation(
     register = Register(prefix, f"p{to_number(part.first)}-" if part.first else "")
     by_turn = turn_grades(outcome)
     exchanges = Exchanges.of(outcome, showing.exchange)
-    whole = exchanges.linked(whole_notes(outcome, register), None)
+    whole = exchanges.add_links(whole_notes(outcome, register), None)
     tested = test_notes(talk.test, register)
     shown_failures: set[Failure] = set()
     writer = Writer(register, showing, agents=Agents(talk.messages))
-    opening, shown = _turns(talk, by_turn, [*whole, *tested], writer, part, exchanges, shown_failures)
+    opening, shown_turns = _turns(talk, by_turn, [*whole, *tested], writer, part, exchanges, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.number), None)
@@ -225,21 +225,21 @@ def conversation(
     known: list[SampleStatus | None] = [
         state if turn.index in by_turn or turn.failure else None for turn, state in zip(talk.turns, states, strict=True)
     ]
-    told = _told(outcome, place_of, prefix)
+    cause_rows = _cause_rows(outcome, place_of, prefix)
     changed = state_changes(attempt)
     return {
         "attempt": attempt,
         "sample": _sample(attempt.sample),
         "talk": talk,
         "opening": opening,
-        "turns": shown,
+        "turns": shown_turns,
         "notes": whole,
         "final": final if len(whole) == 1 or outcome.reward is not None else None,
         "state": "error" if talk.failure else worst_of(note.state for note in whole),
         "strip": strip(states) if by_turn else None,
         "outline": outline(talk, known, part) if len(talk.turns) >= OUTLINED else [],
         "found": found_words(talk, find, known) if find else None,
-        "causes": told,
+        "causes": cause_rows,
         "causes_open": CAUSES,
         "windows": _windows(link, len(talk.turns), part),
         "from_first": part.first,
@@ -248,21 +248,21 @@ def conversation(
         "place_of": place_of,
         "facts": _facts(outcome),
         "ending": _ending(talk.test, tested),
-        "discarded": [_discarded(i, test) for i, test in enumerate(talk.test.discarded)] if talk.test else [],
+        "discarded": [_build_discarded(i, test) for i, test in enumerate(talk.test.discarded)] if talk.test else [],
         "failures": failures,
-        "changes": [_shown_change(one) for one in changed[:CHANGES]],
+        "changes": [_shown_change(change) for change in changed[:CHANGES]],
         "changes_left": max(len(changed) - CHANGES, 0),
     }
 
 
-def _shown_change(one: StateChange) -> dict[str, object]:
+def _shown_change(change: StateChange) -> dict[str, object]:
     """Return a path of the state with its values as JSON on one line, empty where there is none."""
-    values = {"before": one.before, "after": one.after, "expected": one.expected}
-    shown = {
+    values = {"before": change.before, "after": change.after, "expected": change.expected}
+    texts = {
         name: "" if value is None else one_line(json.dumps(value[0], ensure_ascii=False), _VALUE)
         for name, value in values.items()
     }
-    return {"path": one_line(one.path, _VALUE), "holds": one.holds, **shown}
+    return {"path": one_line(change.path, _VALUE), "holds": change.holds, **texts}
 
 
 def _turns(
@@ -273,10 +273,10 @@ def _turns(
     part: Window,
     exchanges: Exchanges,
     shown_failures: set[Failure],
-) -> tuple[list[Part], list[Shown]]:
+) -> tuple[list[Part], list[ShownTurn]]:
     """Return the messages before the first turn, and the turns of this part; their failures count as shown."""
     opening = writer.parts(talk.opening, None)
-    shown: list[Shown] = []
+    shown_turns: list[ShownTurn] = []
     for turn in talk.turns[: part.first]:
         writer.skip(turn.messages)
     turns = talk.turns[part.first : part.end]
@@ -291,11 +291,11 @@ def _turns(
         ]
         if turn.failure is not None:
             shown_failures.add(turn.failure)
-        notes = each_failure_once(exchanges.linked(by_place[turn.index], turn.index), shown_failures)
+        notes = each_failure_once(exchanges.add_links(by_place[turn.index], turn.index), shown_failures)
         test, index = talk.test, turn.index
-        so_far = judged(test, index), safe(measured(test, index))
-        shown.append(Shown(turn, parts, notes, thoughts(test, index), about, *so_far))
-    return opening, shown
+        so_far = goal_judgement(test, index), safe(turn_results(test, index))
+        shown_turns.append(ShownTurn(turn, parts, notes, thoughts(test, index), about, *so_far))
+    return opening, shown_turns
 
 
 def _states(talk: Trajectory, by_turn: TurnGrades) -> list[SampleStatus]:
@@ -307,7 +307,7 @@ def _states(talk: Trajectory, by_turn: TurnGrades) -> list[SampleStatus]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _CauseRow:
     """A cause as the head of the page tells it; `link` leads to its place, None if this page has none."""
 
     cause: Cause
@@ -317,25 +317,25 @@ class _Told:
     agent: str = ""
 
 
-def _told(outcome: Outcome, place_of: Link, prefix: str) -> list[_Told]:
+def _cause_rows(outcome: Outcome, place_of: Link, prefix: str) -> list[_CauseRow]:
     """Return the causes, except what broke the whole conversation, which is in full below the head."""
     notes = {name: f"#{prefix}m{number}" for number, name in enumerate(outcome.scores)}
     notes[REWARD] = f"#{prefix}m-reward"
-    found: list[_Told] = []
-    for one in causes(outcome):
-        if one.grader is None and one.turn is None and one.state == "error":
+    rows: list[_CauseRow] = []
+    for cause in causes(outcome):
+        if cause.grader is None and cause.turn is None and cause.state == "error":
             continue
-        link = f"#{prefix}verdict" if one.grader is None else notes[one.grader]
-        found.append(
-            _Told(
-                cause=one,
-                link=link if one.turn is None else place_of(one.turn),
-                name=safe("test" if one.grader is None and one.turn is None else one.grader or ""),
-                text=one_line(one.text, _WHY),
-                agent=one_line(one.agent),
+        link = f"#{prefix}verdict" if cause.grader is None else notes[cause.grader]
+        rows.append(
+            _CauseRow(
+                cause=cause,
+                link=link if cause.turn is None else place_of(cause.turn),
+                name=safe("test" if cause.grader is None and cause.turn is None else cause.grader or ""),
+                text=one_line(cause.text, _WHY),
+                agent=one_line(cause.agent),
             )
         )
-    return found
+    return rows
 
 
 def _places(link: Link, part: Window, prefix: str) -> Link:
@@ -352,8 +352,8 @@ def _windows(link: Link, turns: int, part: Window) -> dict[str, object]:
     """Return which turns these are, of how many, and the links to those before and after."""
     before = None if part.before is None else link(part.before)
     after = link(part.end) if part.end < turns else None
-    shown = {"first": part.first, "last": part.end - 1, "turns": turns, "following": part.following}
-    return {"before": before, "after": after, **shown}
+    position = {"first": part.first, "last": part.end - 1, "turns": turns, "following": part.following}
+    return {"before": before, "after": after, **position}
 
 
 def _sample(text: str) -> dict[str, Any]:
@@ -365,7 +365,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     """Return how long it took, and what each role used."""
     seconds = outcome.attempt.trajectory.seconds
     took = [] if seconds is None else [("took", span(seconds))]
-    return took + [(role, in_words(used)) for role, used in spent(outcome).items()]
+    return took + [(role, usage_text(used)) for role, used in spent(outcome).items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +390,9 @@ def _ending(test: Test | None, notes: list[ScoreNote]) -> _Ending | None:
         passed=test.target_passed,
         stopped=safe(test.stop_reason),
         blame=safe(f"{test.blame}: {test.blame_reason}") if test.blame else "",
-        rules=[(one.state, one.verdict.capitalize(), safe(one.sentence)) for one in test.criteria],
+        rules=[
+            (criterion.state, criterion.verdict.capitalize(), safe(criterion.sentence)) for criterion in test.criteria
+        ],
         unfinished=steps(test.unfinished),
         covered=[safe(str(phase)) for phase in test.coverage],
         notes=notes,
@@ -405,7 +407,7 @@ class _Discarded:
     parts: list[Part]
 
 
-def _discarded(index: int, test: Test) -> _Discarded:
+def _build_discarded(index: int, test: Test) -> _Discarded:
     writer = Writer(Register())
     parts = writer.parts(test.opening, None)
     for turn in test.history:

@@ -39,11 +39,11 @@ def legible(text: str) -> str:
 def turning(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the pieces of a text, and the names of the characters in it that turn the reading direction as True."""
     position = 0
-    for found in _TURNING.finditer(text):
-        if found.start() > position:
-            yield text[position : found.start()], False
-        yield f"U+{ord(found[0]):04X}", True
-        position = found.end()
+    for match in _TURNING.finditer(text):
+        if match.start() > position:
+            yield text[position : match.start()], False
+        yield f"U+{ord(match[0]):04X}", True
+        position = match.end()
     if position < len(text) or not text:
         yield text[position:], False
 
@@ -148,7 +148,7 @@ class Register:
 
     def enter(self, evidence: Iterable[Evidence], note: str, *, bad: bool) -> list[Quote]:
         """Register the evidence of a score note."""
-        return [self._entered(one, note, bad) for one in evidence]
+        return [self._enter_quote(piece, note, bad) for piece in evidence]
 
     def of_turn(self, turn: int | None) -> list[Quote]:
         """Return the evidence of a turn that was found on the page, each place once."""
@@ -163,7 +163,7 @@ class Register:
         quote = self._cited.get((turn, reference))
         if quote is None or quote.kind != "call" or not quote.verified:
             return None
-        return self._found(quote.place, by_assistant=True)
+        return self._cite(quote.place, by_assistant=True)
 
     def marks(self, text: str, turn: int | None, *, by_assistant: bool) -> list[Mark]:
         """Return where the evidence of a turn is in a text; `by_assistant` if the assistant wrote it."""
@@ -171,28 +171,29 @@ class Register:
         missing = [quote for quote in quotes if quote.verified and not quote.letter]
         source = QuotedText(text if missing else "")
         spans = [(start, end, quote.place) for quote in missing for start, end in _spans(quote.text, source)]
-        kept: list[tuple[int, int, Place]] = []
+        outer_spans: list[tuple[int, int, Place]] = []
         for span in sorted(spans, key=lambda span: (span[0], -span[1])):
-            if not kept or span[0] >= kept[-1][1]:
-                kept.append(span)
-        ends = {id(place): end for _, end, place in kept}
+            if not outer_spans or span[0] >= outer_spans[-1][1]:
+                outer_spans.append(span)
+        ends = {id(place): end for _, end, place in outer_spans}
         return [
-            Mark(start, end, self._found(place, by_assistant), ends[id(place)] == end) for start, end, place in kept
+            Mark(start, end, self._cite(place, by_assistant), ends[id(place)] == end)
+            for start, end, place in outer_spans
         ]
 
-    def _found(self, place: Place, by_assistant: bool) -> Cite:
+    def _cite(self, place: Place, by_assistant: bool) -> Cite:
         if not place.letter:
             place.letter, place.by_assistant = _letter(self._lettered), by_assistant
             self._lettered += 1
         return place.cite
 
-    def _entered(self, one: Evidence, note: str, bad: bool) -> Quote:
-        known = self._cited.get((one.turn, one.text))
+    def _enter_quote(self, evidence: Evidence, note: str, bad: bool) -> Quote:
+        known = self._cited.get((evidence.turn, evidence.text))
         place = Place(f"{self.prefix}{self.part}", note, bad) if known is None else known.place
         if bad and not place.bad:
             place.bad, place.note = True, note
-        quote = Quote(one.text, one.turn, one.kind, one.verified, bad, place)
-        self._cited.setdefault((one.turn, one.text), quote)
+        quote = Quote(evidence.text, evidence.turn, evidence.kind, evidence.verified, bad, place)
+        self._cited.setdefault((evidence.turn, evidence.text), quote)
         return quote
 
 

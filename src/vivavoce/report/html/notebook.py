@@ -18,7 +18,7 @@ from vivavoce.records.trajectory import Trajectory
 from vivavoce.report.comparison.comparison import Comparison, GraderComparison
 from vivavoce.report.comparison.regressions import reason_lines
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.rendering import STATIC, rendered
+from vivavoce.report.html.rendering import STATIC, render_template
 from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.report.text import count
@@ -27,7 +27,7 @@ from vivavoce.safe_text import safe
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 
-SHOWN = 5
+MAX_SAMPLES = 5
 """Samples that are shown."""
 
 
@@ -46,8 +46,10 @@ def graded_html(graded: GradedRun) -> str:
 
 
 def _worst(store: Store, grading: Grading) -> list[Line]:
-    found = [line(sample, "", ()) for sample in store.browse.samples(grading.id, sort="worst", limit=SHOWN).samples]
-    return [one for one in found if one.state not in ("pass", "measured", "skip")]
+    samples = [
+        line(sample, "", ()) for sample in store.browse.samples(grading.id, sort="worst", limit=MAX_SAMPLES).samples
+    ]
+    return [sample for sample in samples if sample.state not in ("pass", "measured", "skip")]
 
 
 def _html(run: Run, grading: Grading, summary: Summary, worst: list[Line], problem: str = "") -> str:
@@ -57,12 +59,12 @@ def _html(run: Run, grading: Grading, summary: Summary, worst: list[Line], probl
         "problem": problem,
         "style": Markup((STATIC / "notebook.css").read_text("utf-8")),
     }
-    return rendered("notebook.html", values).decode()
+    return render_template("notebook.html", values).decode()
 
 
-MOST = 50
+MAX_ROWS = 50
 """Rows of a table that are shown."""
-LONGEST = 2_000
+MAX_CHARS = 2_000
 """Characters of a text that are shown."""
 
 _SCORES = ("", "score", "passed", "why")
@@ -120,13 +122,13 @@ def score_html(score: Score) -> str:
         (finding.what, finding.verdict, _place(finding.turn), _quotes(finding.evidence)) for finding in score.findings
     ]
     turns = {turn_label(turn.turn): turn for turn in score.turns or () if turn.turn is not None}
-    evidence = [(_place(one.turn), _quotes([one])) for one in score.other_evidence]
+    evidence = [(_place(quote.turn), _quotes([quote])) for quote in score.other_evidence]
     tables = [
         Rows(("finding", "verdict", "turn", "evidence"), findings),
         Rows(("turn", "evidence"), evidence),
         Rows(("turn", *_SCORES[1:]), _scores(turns)),
     ]
-    passed = _passed(score)
+    passed = _verdict_text(score)
     title = f"{score.name or 'score'}: {_number(score)}{f' · {passed}' if passed else ''}"
     failure = str(score.failure or "")
     reason = score.reason if score.reason and score.reason not in failure else ""
@@ -138,16 +140,16 @@ def report_html(report: EvaluationReport) -> str:
     return _card_html(Card(count(len(report), "metric"), [], [Rows(_SCORES, _scores(report))]))
 
 
-def comparison_html(found: Comparison) -> str:
+def comparison_html(comparison: Comparison) -> str:
     """Return what changed from one run to another: each grader, then the samples that fail now."""
     graders = [
         (grader.name, target.target_b, str(grader.n), *_change(grader))
-        for target in found.targets
+        for target in comparison.targets
         for grader in target.graders
     ]
     worse = [
         (grader.name, flip.sample_b, f"{flip.score_a:.2f} → {flip.score_b:.2f}", flip.why)
-        for target in found.targets
+        for target in comparison.targets
         for grader in target.graders
         for flip in grader.worsened
     ]
@@ -155,15 +157,17 @@ def comparison_html(found: Comparison) -> str:
         Rows(("grader", "target", "n", "before", "after", "difference", "95% interval"), graders),
         Rows(("passed before, fails now", "sample", "score", "why"), worse),
     ]
-    ruling = [] if found.ruling is None else [found.ruling.sentence, *reason_lines(found.ruling)]
-    notes = [*ruling, *(change.sentence for change in found.changes)]
-    notes += [f"{grader.name}: {grader.note}" for target in found.targets for grader in target.graders if grader.note]
-    return _card_html(Card(f"{found.run_b} after {found.run_a}", notes, tables))
+    ruling = [] if comparison.ruling is None else [comparison.ruling.sentence, *reason_lines(comparison.ruling)]
+    notes = [*ruling, *(change.sentence for change in comparison.changes)]
+    notes += [
+        f"{grader.name}: {grader.note}" for target in comparison.targets for grader in target.graders if grader.note
+    ]
+    return _card_html(Card(f"{comparison.run_b} after {comparison.run_a}", notes, tables))
 
 
 def _card_html(card: Card) -> str:
     style = Markup((STATIC / "notebook.css").read_text("utf-8"))
-    return rendered("notebook_card.html", {"card": card, "style": style, "most": MOST}).decode()
+    return render_template("notebook_card.html", {"card": card, "style": style, "most": MAX_ROWS}).decode()
 
 
 def _messages(messages: Iterable[AnyMessage]) -> Iterator[tuple[str, str]]:
@@ -176,8 +180,11 @@ def _messages(messages: Iterable[AnyMessage]) -> Iterator[tuple[str, str]]:
 def _turns(talk: Trajectory) -> Rows:
     rows = [("", role, text) for role, text in _messages(talk.opening)]
     for turn in talk.turns:
-        said = [*_messages(turn.messages), *([("error", str(turn.failure))] if turn.failure else [])]
-        rows += [(turn_title(turn.index, turn.mark) if place == 0 else "", *one) for place, one in enumerate(said)]
+        messages = [*_messages(turn.messages), *([("error", str(turn.failure))] if turn.failure else [])]
+        rows += [
+            (turn_title(turn.index, turn.mark) if place == 0 else "", *message)
+            for place, message in enumerate(messages)
+        ]
     return Rows(("", "", "message"), rows)
 
 
@@ -186,25 +193,25 @@ def _failures(talk: Trajectory) -> list[str]:
 
 
 def _scores(scores: Mapping[str, Score]) -> list[tuple[str, ...]]:
-    return [(name, _number(one), _passed(one), _short(one.reason or "")) for name, one in scores.items()]
+    return [(name, _number(score), _verdict_text(score), _short(score.reason or "")) for name, score in scores.items()]
 
 
 def _number(score: Score) -> str:
     """Return the score in the metric's own terms, or why there is none."""
-    shown = score.value if score.raw is None else score.raw
-    if score.state != "scored" or shown is None:
+    scored_value = score.value if score.raw is None else score.raw
+    if score.state != "scored" or scored_value is None:
         return score.state
-    return f"{shown:.3f}" if isinstance(shown, float) else str(shown)
+    return f"{scored_value:.3f}" if isinstance(scored_value, float) else str(scored_value)
 
 
-def _passed(score: Score) -> str:
+def _verdict_text(score: Score) -> str:
     return {True: "passed", False: "failed", None: ""}[score.passed]
 
 
-def _change(one: GraderComparison) -> tuple[str, str, str, str]:
-    interval = "" if one.low is None or one.high is None else f"{one.low:+.3f} to {one.high:+.3f}"
-    shown = ["" if number is None else f"{number:.3f}" for number in (one.mean_a, one.mean_b)]
-    return shown[0], shown[1], "" if one.difference is None else f"{one.difference:+.3f}", interval
+def _change(grader: GraderComparison) -> tuple[str, str, str, str]:
+    interval = "" if grader.low is None or grader.high is None else f"{grader.low:+.3f} to {grader.high:+.3f}"
+    means = ["" if number is None else f"{number:.3f}" for number in (grader.mean_a, grader.mean_b)]
+    return means[0], means[1], "" if grader.difference is None else f"{grader.difference:+.3f}", interval
 
 
 def _place(turn: int | None) -> str:
@@ -212,7 +219,7 @@ def _place(turn: int | None) -> str:
 
 
 def _quotes(evidence: Iterable[Evidence]) -> str:
-    return _short(" · ".join(one.text for one in evidence))
+    return _short(" · ".join(quote.text for quote in evidence))
 
 
 def _value(value: object) -> str:
@@ -220,4 +227,4 @@ def _value(value: object) -> str:
 
 
 def _short(text: str) -> str:
-    return shorten(text, LONGEST) or ""
+    return shorten(text, MAX_CHARS) or ""

@@ -15,25 +15,25 @@ from markupsafe import Markup
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
-from vivavoce.report.html.rendering import STATIC, pieces, rendered
+from vivavoce.report.html.rendering import STATIC, pieces, render_template
 from vivavoce.report.html.run import by_target, head
 from vivavoce.report.html.samples import Line, line, usual_columns
 from vivavoce.report.verdict import error_groups
 from vivavoce.report.worst_samples import outcome_of
 from vivavoce.store.browse.listing import SampleEntry
 
-LISTED = 1000
+MAX_SAMPLES = 1000
 """Samples in the list, the worst of the run."""
-HELD = 100
+MAX_CONVERSATIONS = 100
 """Conversations that can be read in the file, the first ones of the list."""
 CAUSES = 10
 """Causes of errors that are listed."""
-LARGEST = 16 << 20
+MAX_BYTES = 16 << 20
 """Maximum bytes of conversations in the file."""
 
 _STYLES = ("vv.css", "content.css", "conversation.css", "report.css", "print.css")
 _IN_MEMORY = 1 << 20
-_AT_ONCE = 1 << 16
+_CHUNK_CHARS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,20 @@ class WorstSamples:
 def write_html(graded: GradedRun, out: TextIO) -> None:
     """Write a run as a page that is complete in itself.
 
-    Its list has the `LISTED` worst samples, and the first `HELD` conversations of the list follow it, as long as these
-    are not larger than `LARGEST` together. The file says what is not included and how to get it.
+    Its list has the `MAX_SAMPLES` worst samples, and the first `MAX_CONVERSATIONS` conversations of the list follow it,
+    as long as these are not larger than `MAX_BYTES` together. The file says what is not included and how to get it.
     """
     summary = graded.summary()
-    worst = graded.store.browse.samples(graded.grading.id, sort="worst", limit=LISTED).samples
-    chosen = usual_columns(summary, graded.grading)
+    worst = graded.store.browse.samples(graded.grading.id, sort="worst", limit=MAX_SAMPLES).samples
+    columns = usual_columns(summary, graded.grading)
     errors = error_groups(graded.store, graded.grading, CAUSES)
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as aside:
-        kept = _write_conversations(graded, worst[:HELD], aside)
-        links = [f"#s{number}" if number <= kept else "" for number in range(1, len(worst) + 1)]
-        places = {(one.sample_id, one.target): link for one, link in zip(worst, links, strict=True) if not one.trial}
-        lines = [line(entry, link, chosen) for entry, link in zip(worst, links, strict=True)]
+        conversation_count = _write_conversations(graded, worst[:MAX_CONVERSATIONS], aside)
+        links = [f"#s{number}" if number <= conversation_count else "" for number in range(1, len(worst) + 1)]
+        places = {
+            (entry.sample_id, entry.target): link for entry, link in zip(worst, links, strict=True) if not entry.trial
+        }
+        lines = [line(entry, link, columns) for entry, link in zip(worst, links, strict=True)]
         values = {
             **head(graded.run, graded.grading, summary),
             "alone": True,
@@ -78,11 +80,11 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
             "style": _style(),
             "icon": _icon(),
             "sets": [],
-            "heads": [(one, None) for one in chosen],
+            "heads": [(column, None) for column in columns],
             "plain_columns": True,
             "found": WorstSamples(lines, graded.store.browse.count_samples(graded.grading.id)),
-            "kept": kept,
-            "errors": [(one, "") for one in errors.shown],
+            "kept": conversation_count,
+            "errors": [(group, "") for group in errors.groups],
             "more_errors": errors.more,
             "all_errors": "",
             "sort": "worst",
@@ -94,24 +96,24 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
 
 def _write_conversations(graded: GradedRun, entries: Sequence[SampleEntry], aside: IO[str]) -> int:
     """Write conversations up to the limits, and return how many."""
-    written = 0
+    byte_count = 0
     for number, entry in enumerate(entries):
-        if written >= LARGEST:
+        if byte_count >= MAX_BYTES:
             return number
         key = AttemptKey(entry.sample_id, entry.target, entry.trial)
         outcome = outcome_of(graded.store, graded.grading, key)
-        shown = conversation(outcome, lambda _: None, prefix=f"s{number + 1}-")
+        conversation_values = conversation(outcome, lambda _: None, prefix=f"s{number + 1}-")
         more: dict[str, object] = {"alone": True, "number": number + 1, "run": graded.run, "trials": []}
-        filled = rendered("conversation.html", {**shown, **more})
+        filled = render_template("conversation.html", {**conversation_values, **more})
         aside.write(filled.decode())
-        written += len(filled)
+        byte_count += len(filled)
     return len(entries)
 
 
 def _pieces(aside: IO[str]) -> Iterator[Markup]:
     """Yield the written text, piece by piece."""
     aside.seek(0)
-    while piece := aside.read(_AT_ONCE):
+    while piece := aside.read(_CHUNK_CHARS):
         yield Markup(piece)
 
 

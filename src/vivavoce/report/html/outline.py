@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from vivavoce.comparing.text import FoldedText
 from vivavoce.messages import AIMessage, AnyMessage, ToolMessage
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.report.html.content.message import LONGEST
+from vivavoce.report.html.content.message import MAX_CHARS
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
 from vivavoce.store.runs.rows import RANK, SampleStatus
 
-SHOWN = 100
+MAX_TURNS = 100
 """Turns that are shown together, at most."""
-AT_ONCE = 120_000
+MAX_WINDOW_CHARS = 120_000
 """Characters of the turns that are shown together, unless a single turn has more; a message counts `FRAME` besides.
 
 Half of the `ROOM` of a page, so that no text is cut short for the sake of other turns; where nothing can be compressed,
@@ -48,7 +48,7 @@ def window(talk: Trajectory, turn: int, *, by_size: bool = True) -> Window:
     Without `by_size` only their number counts, for a page that has no other parts.
     """
     turns = len(talk.turns)
-    starts = _starts(talk) if by_size else list(range(0, max(turns, 1), SHOWN))
+    starts = _starts(talk) if by_size else list(range(0, max(turns, 1), MAX_TURNS))
     place = bisect_right(starts, min(turn, max(turns - 1, 0))) - 1
     end, beyond = [*starts[place + 1 : place + 3], turns, turns][:2]
     return Window(starts[place], end, starts[place - 1] if place else None, beyond - end, starts)
@@ -57,13 +57,13 @@ def window(talk: Trajectory, turn: int, *, by_size: bool = True) -> Window:
 def _starts(talk: Trajectory) -> list[int]:
     """Return the indices of the turns that begin a window; the first of them is 0."""
     starts = [0]
-    held = _size(talk.opening)
+    total = _size(talk.opening)
     for index, turn in enumerate(talk.turns):
         size = _size(turn.messages)
-        if index > starts[-1] and (index - starts[-1] >= SHOWN or held + size > AT_ONCE):
+        if index > starts[-1] and (index - starts[-1] >= MAX_TURNS or total + size > MAX_WINDOW_CHARS):
             starts.append(index)
-            held = 0
-        held += size
+            total = 0
+        total += size
     return starts
 
 
@@ -73,15 +73,15 @@ def _size(messages: Sequence[AnyMessage]) -> int:
 
 
 def _char_count(message: AnyMessage) -> int:
-    said = min(len(words_of(message)), LONGEST["data" if isinstance(message, ToolMessage) else "speech"])
+    char_count = min(len(words_of(message)), MAX_CHARS["data" if isinstance(message, ToolMessage) else "speech"])
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-    return FRAME + said + sum(min(len(call.function.arguments), LONGEST["data"]) for call in calls)
+    return FRAME + char_count + sum(min(len(call.function.arguments), MAX_CHARS["data"]) for call in calls)
 
 
-FOUND = 50
+MAX_MATCHES = 50
 """Turns with the words that are looked for that are listed."""
 _WIDTH = 80
-_READ = 1_000
+_SCAN_CHARS = 1_000
 """Characters that are looked at for them."""
 _BEFORE = 30
 """Characters that are shown before the words that are looked for."""
@@ -123,20 +123,22 @@ class OutlinePart:
     rows: list[OutlineRow]
 
 
-def outline(talk: Trajectory, states: Sequence[SampleStatus | None], shown: Window) -> list[OutlinePart]:
+def outline(talk: Trajectory, states: Sequence[SampleStatus | None], window: Window) -> list[OutlinePart]:
     """Return the parts of a conversation in order; a part counts its worst states first."""
-    ends = [*shown.starts[1:], len(talk.turns)]
-    return [_part(talk, states, first, end, shown) for first, end in zip(shown.starts, ends, strict=True)]
+    ends = [*window.starts[1:], len(talk.turns)]
+    return [_part(talk, states, first, end, window) for first, end in zip(window.starts, ends, strict=True)]
 
 
-def _part(talk: Trajectory, states: Sequence[SampleStatus | None], first: int, end: int, shown: Window) -> OutlinePart:
-    counted = Counter(states[first:end])
+def _part(talk: Trajectory, states: Sequence[SampleStatus | None], first: int, end: int, window: Window) -> OutlinePart:
+    counts = Counter(states[first:end])
     rows = (
-        OutlineRow(turn.index, one_line(next(_texts(turn), "")[:_READ], _WIDTH), states[turn.index], _session(turn))
+        OutlineRow(
+            turn.index, one_line(next(_texts(turn), "")[:_SCAN_CHARS], _WIDTH), states[turn.index], _session(turn)
+        )
         for turn in talk.turns[first:end]
     )
-    held: list[tuple[SampleStatus, int]] = [(state, counted[state]) for state in RANK if counted[state]]
-    return OutlinePart(first, end - 1, held, list(rows) if first == shown.first else [])
+    state_counts: list[tuple[SampleStatus, int]] = [(state, counts[state]) for state in RANK if counts[state]]
+    return OutlinePart(first, end - 1, state_counts, list(rows) if first == window.first else [])
 
 
 def found_words(talk: Trajectory, sought: str, states: Sequence[SampleStatus | None]) -> FoundWords:
@@ -147,9 +149,9 @@ def found_words(talk: Trajectory, sought: str, states: Sequence[SampleStatus | N
         if folded is not None:
             text, span = folded.text, folded.find(sought)
             start = max((text.index(sought) if span is None else span.start) - _BEFORE, 0)
-            words = one_line(("… " if start else "") + text[start : start + _READ], _WIDTH)
+            words = one_line(("… " if start else "") + text[start : start + _SCAN_CHARS], _WIDTH)
             rows.append(OutlineRow(turn.index, words, states[place], _session(turn)))
-    return FoundWords(sought, rows[:FOUND], frozenset(row.turn for row in rows))
+    return FoundWords(sought, rows[:MAX_MATCHES], frozenset(row.turn for row in rows))
 
 
 def _texts(turn: Turn) -> Iterator[str]:

@@ -47,8 +47,8 @@ class Scale:
         """The positions of the ticks, in percent, each with its number."""
         step = 1 if self.high - self.low <= 0.5 + 1e-9 else 2
         tenths = range(round(self.low * 10), round(self.high * 10) + 1)
-        shown = [tenth for tenth in tenths if (round(self.high * 10) - tenth) % step == 0]
-        return [(self.at(tenth / 10), f"{tenth / 10:g}".removeprefix("0") or "0") for tenth in shown]
+        tick_tenths = [tenth for tenth in tenths if (round(self.high * 10) - tenth) % step == 0]
+        return [(self.at(tenth / 10), f"{tenth / 10:g}".removeprefix("0") or "0") for tenth in tick_tenths]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,13 @@ class Strip:
 
 def strip(states: Sequence[SampleStatus]) -> Strip:
     """Return the strip of a conversation."""
-    shown = states[:LONGEST_STRIP]
-    listed = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(shown, 1))
-    more = len(states) - len(shown)
-    label = f"Turns: {listed}" + (f", and {more} more" if more else "")
-    return Strip([(STEP * (i + 0.5), one) for i, one in enumerate(shown)], STEP * len(shown), more, label)
+    visible_states = states[:LONGEST_STRIP]
+    text = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(visible_states, 1))
+    more = len(states) - len(visible_states)
+    label = f"Turns: {text}" + (f", and {more} more" if more else "")
+    return Strip(
+        [(STEP * (i + 0.5), state) for i, state in enumerate(visible_states)], STEP * len(visible_states), more, label
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +286,7 @@ def trend_plot(points: Sequence[Point], axis: Axis | None = None) -> TrendPlot:
     flags = list(_flags(places, points))
     rows = 1 + max((flag.level for flag in flags if flag.lettered), default=-1)
     axis = axis or Axis.around(points, TOP + ROW * rows, BOTTOM)
-    marks = [_mark(axis, x, one) for x, one in zip(places, points, strict=True)]
+    marks = [_mark(axis, x, point) for x, point in zip(places, points, strict=True)]
     stretches = list(_stretches(list(zip(places, points, strict=True))))
     gate = next((point.gate for point in reversed(points) if point.gate is not None), None)
     newest = next((mark for mark in reversed(marks) if mark.kind in ("dot", "bad", "part")), None)
@@ -295,7 +297,7 @@ def trend_plot(points: Sequence[Point], axis: Axis | None = None) -> TrendPlot:
         lines=[
             _path((x, axis.at(point.mean or 0.0)) for x, point in stretch) for stretch in stretches if len(stretch) > 1
         ],
-        whiskers=[found for stretch in stretches if (found := _whisker(axis, stretch)) is not None],
+        whiskers=[whisker for stretch in stretches if (whisker := _whisker(axis, stretch)) is not None],
         marks=marks,
         flags=flags,
         dates=list(_dates(places, points)),
@@ -344,8 +346,8 @@ def _stretches(placed: Sequence[tuple[float, Point]]) -> Iterator[list[tuple[flo
 
 
 def _bands(axis: Axis, stretch: Sequence[tuple[float, Point]]) -> Iterator[str]:
-    for known, group in groupby(stretch, lambda one: one[1].low is not None and one[1].high is not None):
-        places = [(x, axis.at(one.low or 0.0), axis.at(one.high or 0.0)) for x, one in group]
+    for known, group in groupby(stretch, lambda place: place[1].low is not None and place[1].high is not None):
+        places = [(x, axis.at(point.low or 0.0), axis.at(point.high or 0.0)) for x, point in group]
         if known and len(places) > 1:
             above, below = [(x, high) for x, _, high in places], [(x, low) for x, low, _ in reversed(places)]
             yield f"{_path([*above, *below])}Z"
@@ -363,22 +365,25 @@ def _path(places: Iterable[tuple[float, float]]) -> str:
 
 
 def _flags(places: Sequence[float], points: Sequence[Point]) -> Iterator[Flag]:
-    named = letters(points)
+    letter_by_run = letters(points)
     ends = [-100.0] * LEVELS
-    crowded = len(named) > LETTERS
+    crowded = len(letter_by_run) > LETTERS
     changed = [number for number, point in enumerate(points) if point.changes]
     for at, number in enumerate(changed):
         point = points[number]
         double = any(change.kind == "metric" for change in point.changes)
         x = round((places[number - 1] + places[number]) / 2, 2) if double and number else places[number]
-        level = next((one for one in range(LEVELS) if x - ends[one] >= APART), min(range(LEVELS), key=ends.__getitem__))
+        level = next(
+            (candidate for candidate in range(LEVELS) if x - ends[candidate] >= APART),
+            min(range(LEVELS), key=ends.__getitem__),
+        )
         lettered = double or not crowded
         ends[level] = x if lettered else ends[level]
         following = places[changed[at + 1]] if at + 1 < len(changed) else 100.0
         before = x > 85
         room = (x - places[changed[at - 1]] if at else x) if before else following - x
         word = point.changes[0].brief if room > 13 and not crowded else ""
-        yield Flag(x, named[point.run], double, lettered, level, word, before)
+        yield Flag(x, letter_by_run[point.run], double, lettered, level, word, before)
 
 
 def _letter(number: int) -> str:

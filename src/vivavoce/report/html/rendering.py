@@ -41,7 +41,7 @@ def environment() -> Environment:
     In them, `alone` means that the page is a file without a server. Turns and trials are those of records;
     the filter `number` gives what a person reads.
     """
-    found = Environment(
+    templates = Environment(
         loader=FileSystemLoader([FOLDER / "templates", *(folder / "templates" for folder in page_folders())]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -49,7 +49,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    cast("dict[str, object]", found.globals).update(words=WORDS, alone=False, label_of=conversation_label, tabs=_tabs())
+    cast("dict[str, object]", templates.globals).update(
+        words=WORDS, alone=False, label_of=conversation_label, tabs=_tabs()
+    )
     filters: dict[str, Callable[..., object]] = {
         "brief": one_line,
         "clock": text.clock,
@@ -67,8 +69,8 @@ def environment() -> Environment:
         "shown": safe,
         "span": text.span,
     }
-    cast("dict[str, object]", found.filters).update(filters)
-    return found
+    cast("dict[str, object]", templates.filters).update(filters)
+    return templates
 
 
 def read_templates() -> None:
@@ -78,7 +80,7 @@ def read_templates() -> None:
         time.sleep(0.05)
 
 
-def rendered(name: str, values: Mapping[str, object]) -> bytes:
+def render_template(name: str, values: Mapping[str, object]) -> bytes:
     """Return a rendered template as UTF-8; half a surrogate pair becomes a question mark."""
     return environment().get_template(name).render(values).encode("utf-8", "replace")
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from vivavoce.files.plain_yaml import yaml_text
-from vivavoce.records.details import dollars, in_words
+from vivavoce.records.details import dollars, usage_text
 from vivavoce.records.run import Grading, Reason, Run, Verdict
 from vivavoce.records.score import total
 from vivavoce.report.details import (
@@ -86,14 +86,14 @@ def metrics(summary: Summary, scale: Scale, gates: Mapping[str, float], *, provi
 
 def gates_of(grading: Grading) -> dict[str, float]:
     """Return the lowest mean that the gate of a suite lets pass, for each grader with such a condition."""
-    found = _simple(gate_of(grading))
+    conditions = _simple(gate_of(grading))
     return {
-        str(one["metric_key"]): float(one["value"])
-        for one in found
-        if one.get("aggregation", "avg_score") == "avg_score"
-        and one.get("op", "gte") in ("gte", "gt")
-        and isinstance(one.get("value"), int | float)
-        and 0 <= one["value"] <= 1
+        str(condition["metric_key"]): float(condition["value"])
+        for condition in conditions
+        if condition.get("aggregation", "avg_score") == "avg_score"
+        and condition.get("op", "gte") in ("gte", "gt")
+        and isinstance(condition.get("value"), int | float)
+        and 0 <= condition["value"] <= 1
     }
 
 
@@ -111,13 +111,13 @@ def _simple(gate: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def _metric(
-    one: GraderSummary, gate_conditions: list[Condition], scale: Scale, gate: float | None, provisional: bool
+    grader: GraderSummary, gate_conditions: list[Condition], scale: Scale, gate: float | None, provisional: bool
 ) -> Metric:
-    mine = [found for found in gate_conditions if is_about(found.reason, one)]
-    bad = any(found.state == "fail" for found in mine)
+    mine = [condition for condition in gate_conditions if is_about(condition.reason, grader)]
+    bad = any(condition.state == "fail" for condition in mine)
     state = "fail" if bad else mine[0].state if mine else None
-    plot = range_plot(scale, one.mean, one.low, one.high, bad=bad, provisional=provisional)
-    return Metric(one, state, plot, None if gate is None else scale.at(gate))
+    plot = range_plot(scale, grader.mean, grader.low, grader.high, bad=bad, provisional=provisional)
+    return Metric(grader, state, plot, None if gate is None else scale.at(gate))
 
 
 SHORT = 10
@@ -140,9 +140,9 @@ def judges_of(grading: Grading) -> list[str]:
     """Return the models that the suite names as judges, each once."""
     spec = grading.spec
     graders: Any = spec.get("graders")
-    listed = list(cast("dict[str, Any]", graders).values()) if isinstance(graders, dict) else []
-    found = [cast("dict[str, Any]", one).get("model") for one in listed if isinstance(one, dict)]
-    return list(dict.fromkeys(one for one in (*found, spec.get("judge")) if isinstance(one, str) and one))
+    specs = list(cast("dict[str, Any]", graders).values()) if isinstance(graders, dict) else []
+    models = [cast("dict[str, Any]", grader).get("model") for grader in specs if isinstance(grader, dict)]
+    return list(dict.fromkeys(model for model in (*models, spec.get("judge")) if isinstance(model, str) and model))
 
 
 def _facts(run: Run, grading: Grading, summary: Summary) -> Iterator[tuple[str, str]]:
@@ -154,16 +154,16 @@ def _facts(run: Run, grading: Grading, summary: Summary) -> Iterator[tuple[str, 
         yield "commit", commit[:SHORT]
     used = total(summary.usage.values())
     if used is not None and any(vars(used).values()):
-        yield "used", in_words(used)
-    for one in summary.latency:
-        name = f"a reply of {one.target}" if len(summary.latency) > 1 else "a reply"
-        yield name, f"{one.p50:.2f} s median, {one.p95:.2f} s 95th percentile"
+        yield "used", usage_text(used)
+    for latency in summary.latency:
+        name = f"a reply of {latency.target}" if len(summary.latency) > 1 else "a reply"
+        yield name, f"{latency.p50:.2f} s median, {latency.p95:.2f} s 95th percentile"
 
 
 def revision(run: Run) -> str | None:
     """Return the commit that was checked out when the run started, None where it is not known."""
-    found = run.options.get("revision")
-    return found if isinstance(found, str) else None
+    commit = run.options.get("revision")
+    return commit if isinstance(commit, str) else None
 
 
 MAX_SUITE_CHARS = 200_000
@@ -177,14 +177,14 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     gates = gates_of(grading)
     scale = scale_of(summary, gates)
     running = run.status == "running"
-    lines = [safe(one) for one in sentences(summary)]
+    lines = [safe(sentence) for sentence in sentences(summary)]
     lines += [
         *spoiled_lines(summary),
         *unverified_lines(summary),
         *breach_lines(summary),
         *measured_lines(summary),
         *sampled_lines(summary),
-        *(agreement_line(one).plain for one in summary.agreement),
+        *(agreement_line(agreement).plain for agreement in summary.agreement),
     ]
     lines += [*corrected_lines(summary, run.id), *map(safe, detail_lines(summary))]
     lines += [note] if (note := partial_note(run)) else []
@@ -213,15 +213,15 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "tags_line": tags_line(summary),
         "trials": [grader for grader in summary.graders if grader.pass_hat],
         "most_trials": max((max(grader.pass_hat) for grader in summary.graders if grader.pass_hat), default=0),
-        "planned": _planned(run),
+        "planned": _planned_count(run),
         "description": run.spec.get("description"),
     }
 
 
-def _planned(run: Run) -> int | None:
+def _planned_count(run: Run) -> int | None:
     """Return how many conversations were planned, None where that is not known."""
-    found = run.options.get("planned")
-    return found if isinstance(found, int) else None
+    planned = run.options.get("planned")
+    return planned if isinstance(planned, int) else None
 
 
 def _decides(summary: Summary, grading: Grading) -> bool:
@@ -270,9 +270,9 @@ def _beginning(value: Any, room: _Room) -> Any:
 
 
 def _cut(text: str, room: _Room) -> str:
-    shown = text if len(text) <= room.chars else f"{text[: room.chars]}…"
+    visible_text = text if len(text) <= room.chars else f"{text[: room.chars]}…"
     room.chars -= min(len(text), room.chars)
-    return shown
+    return visible_text
 
 
 @lru_cache(maxsize=64)
@@ -283,7 +283,7 @@ def _lines(spec: str) -> Sequence[str]:
 
 SAMPLES = 100
 """Samples in the table, the worst of the run if it has more."""
-LARGEST = 20_000
+MAX_CONVERSATIONS = 20_000
 """Conversations of a run whose scores a page reads for the table."""
 
 Link = Callable[[str, str], str]
@@ -315,19 +315,19 @@ def by_target(graded: GradedRun, summary: Summary, link: Link) -> ByTarget | Non
     heads = target_names(summary)
     if len(heads) < 2 or graded.run.status == "running":
         return None
-    if summary.attempts > LARGEST:
+    if summary.attempts > MAX_CONVERSATIONS:
         command = f"viva show {safe(graded.run.id)} --table"
         note = f"{summary.attempts:,} conversations are too many for a table here; the worst samples: {command}"
         return ByTarget("", heads, [], [], note)
     matrix = matrix_of(graded, SAMPLES)
     lines = [
-        (safe(row.sample), [_linked(row.cells.get(name), link(row.sample, name)) for name in heads])
+        (safe(row.sample), [_link_cell(row.cells.get(name), link(row.sample, name)) for name in heads])
         for row in matrix.rows
     ]
     return ByTarget(matrix.grader, heads, lines, figures(matrix, heads), matrix.left_out)
 
 
-def _linked(cell: Cell | None, link: str) -> LinkedCell:
+def _link_cell(cell: Cell | None, link: str) -> LinkedCell:
     if cell is None or not cell.trials:
         state = "measured" if cell and cell.measured else "skip"
         return LinkedCell(cell_text(cell), state, link if cell else "")
@@ -352,24 +352,29 @@ class Bars:
     label: str
 
 
-def drawn(found: Sequence[Histogram], graders: int) -> list[Bars]:
+def draw_bars(histograms: Sequence[Histogram], graders: int) -> list[Bars]:
     """Return histograms as drawings; the first `graders` are of scores."""
-    return [_bars(one, is_score=place < graders) for place, one in enumerate(found) if any(one.counts)]
+    return [
+        _bars(histogram, is_score=place < graders)
+        for place, histogram in enumerate(histograms)
+        if any(histogram.counts)
+    ]
 
 
-def _bars(one: Histogram, *, is_score: bool) -> Bars:
-    kind, most, wide = "score" if is_score else one.name, max(one.counts), WIDTH / len(one.counts)
-    name = safe(one.name) if is_score else _NAMES[one.name]
+def _bars(histogram: Histogram, *, is_score: bool) -> Bars:
+    kind, most, wide = "score" if is_score else histogram.name, max(histogram.counts), WIDTH / len(histogram.counts)
+    name = safe(histogram.name) if is_score else _NAMES[histogram.name]
     edges = [
-        _edge_text(one.low + (one.high - one.low) * at / len(one.counts), kind) for at in range(len(one.counts) + 1)
+        _edge_text(histogram.low + (histogram.high - histogram.low) * at / len(histogram.counts), kind)
+        for at in range(len(histogram.counts) + 1)
     ]
     path = "".join(
         f"M{at * wide + 1:g} {HEIGHT}v-{max(1.0, HEIGHT * number / most):.1f}h{wide - 2:g}V{HEIGHT}z"
-        for at, number in enumerate(one.counts)
+        for at, number in enumerate(histogram.counts)
         if number
     )
-    counted = [f"{number:,} from {edges[at]} to {edges[at + 1]}" for at, number in enumerate(one.counts) if number]
-    return Bars(name, edges[0], edges[-1], path, most, f"{name}: {', '.join(counted)}")
+    counts = [f"{number:,} from {edges[at]} to {edges[at + 1]}" for at, number in enumerate(histogram.counts) if number]
+    return Bars(name, edges[0], edges[-1], path, most, f"{name}: {', '.join(counts)}")
 
 
 def _edge_text(value: float, kind: str) -> str:

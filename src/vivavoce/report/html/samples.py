@@ -86,7 +86,7 @@ class Column(NamedTuple):
 
 def usual_columns(summary: Summary, grading: Grading) -> list[Column]:
     """Return the columns where none was chosen: turns, a few graders with the headline first, and time."""
-    graders = [one for one in all_columns(summary, grading) if one.fact is None]
+    graders = [column for column in all_columns(summary, grading) if column.fact is None]
     return [_fact("turns"), *graders[:GRADERS], _fact("seconds")]
 
 
@@ -98,19 +98,19 @@ def all_columns(summary: Summary, grading: Grading) -> list[Column]:
     return [*(Column(f'"{name}"' if name in FACTS else name, name) for name in names), *map(_fact, get_args(Fact))]
 
 
-def chosen_columns(asked: Sequence[str], known: Sequence[Column]) -> list[Column]:
+def chosen_columns(requested_names: Sequence[str], known: Sequence[Column]) -> list[Column]:
     """Return the columns that an address names, each as a parameter or several with commas between them.
 
     Raises:
         UsageError: there is no such column.
     """
-    of, found = {one.key: one for one in known}, list[Column]()
-    for text in asked:
+    of, columns = {column.key: column for column in known}, list[Column]()
+    for text in requested_names:
         for key in [text] if text in of else [part.strip() for part in text.split(",")]:
             if key and key not in of:
                 raise UsageError(f"no column '{one_line(key, 80)}'{did_you_mean(key, of)}")
-            found += [of[key]] if key else []
-    return list(dict.fromkeys(found))
+            columns += [of[key]] if key else []
+    return list(dict.fromkeys(columns))
 
 
 def _fact(name: str) -> Column:
@@ -158,9 +158,9 @@ def _why(entry: SampleEntry) -> str:
         if score.state == "error":
             return one_line(f"{score.name}: {score.failure or score.reason or 'error'}", WHY)
     grades = [
-        (one.passed is not False, one.value, place, one)
-        for place, one in enumerate(entry.scores)
-        if one.value is not None
+        (score.passed is not False, score.value, place, score)
+        for place, score in enumerate(entry.scores)
+        if score.value is not None
     ]
     if not grades:
         return one_line(next((score.reason or "" for score in entry.scores), ""), WHY)
@@ -168,12 +168,12 @@ def _why(entry: SampleEntry) -> str:
     return one_line(_score_line(lowest), WHY)
 
 
-def _score_line(one: ScoreEntry) -> str:
-    bad = [str(to_number(turn.turn)) for turn in one.turns if _state(turn) == "fail"]
+def _score_line(score: ScoreEntry) -> str:
+    bad = [str(to_number(turn.turn)) for turn in score.turns if _state(turn) == "fail"]
     if bad:
-        turns = f"turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"
-        return f"{one.name}: {turns} not passed"
-    return f"{one.name}: {one.reason}" if one.reason else ""
+        turns = f"turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(score.turns)}"
+        return f"{score.name}: {turns} not passed"
+    return f"{score.name}: {score.reason}" if score.reason else ""
 
 
 def _state(turn: TurnScore) -> SampleStatus:

@@ -13,7 +13,7 @@ from vivavoce.records.trajectory import Test
 from vivavoce.report.details import score_number
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.tester import verdict_title
-from vivavoce.report.text import indented
+from vivavoce.report.text import indent_json
 from vivavoce.safe_text import safe
 from vivavoce.store.runs.rows import SampleStatus, status_of
 
@@ -71,7 +71,7 @@ class ScoreNote:
     raw: str
     again: bool = False
     turns: tuple[int, int] | None = None
-    asked: str = ""
+    judge_url: str = ""
 
     @property
     def cited(self) -> Iterator[tuple[Quote, str]]:
@@ -97,11 +97,13 @@ TurnGrades = Mapping[int, Sequence[tuple[str, str, Score]]]
 
 def turn_grades(outcome: Outcome) -> TurnGrades:
     """Return the scores of turns, grouped by turn."""
-    found: dict[int, list[tuple[str, str, Score]]] = {}
+    scores_by_turn: dict[int, list[tuple[str, str, Score]]] = {}
     for number, (name, score) in enumerate(outcome.scores.items()):
         for turn in score.turns or ():
-            found.setdefault(turn.turn or 0, []).append((f"m{number}-t{to_number(turn.turn or 0)}", name, turn))
-    return found
+            scores_by_turn.setdefault(turn.turn or 0, []).append(
+                (f"m{number}-t{to_number(turn.turn or 0)}", name, turn)
+            )
+    return scores_by_turn
 
 
 def turn_notes(grades: TurnGrades, turn: int, register: Register) -> list[ScoreNote]:
@@ -138,7 +140,7 @@ class Exchanges:
         graders = outcome.scores.items() if address is not None else ()
         return cls({safe(name): name for name, score in graders if asks_judge(score)}, address)
 
-    def linked(self, notes: Sequence[ScoreNote], turn: int | None) -> Sequence[ScoreNote]:
+    def add_links(self, notes: Sequence[ScoreNote], turn: int | None) -> Sequence[ScoreNote]:
         """Return the notes of a turn, or of the whole, with the addresses of what their judges were asked."""
         if self.address is None:
             return notes
@@ -152,18 +154,18 @@ class Exchanges:
 
 def asks_judge(score: Score) -> bool:
     """Return whether a judge was asked for a score, as far as its record tells."""
-    used = [one.usage for one in (score, *(score.turns or ())) if one.usage is not None]
-    return "model" in score.settings or any(one.calls or one.cached_calls for one in used)
+    used = [part.usage for part in (score, *(score.turns or ())) if part.usage is not None]
+    return "model" in score.settings or any(usage.calls or usage.cached_calls for usage in used)
 
 
 def each_failure_once(notes: Iterable[ScoreNote], shown_failures: set[Failure]) -> list[ScoreNote]:
     """Return notes in which a failure that was already shown is marked `again`."""
-    found: list[ScoreNote] = []
+    marked_notes: list[ScoreNote] = []
     for note in notes:
-        found.append(replace(note, again=note.failure in shown_failures))
+        marked_notes.append(replace(note, again=note.failure in shown_failures))
         if note.failure is not None:
             shown_failures.add(note.failure)
-    return found
+    return marked_notes
 
 
 def _note(identity: str, name: str, score: Score, register: Register) -> ScoreNote:
@@ -192,12 +194,12 @@ def _raw(score: Score) -> str:
     left_out = {"turns", "failure", "name"}
     if score.failure is not None and score.reason == score.failure.message:
         left_out.add("reason")
-    text = indented(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
+    text = indent_json(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
     left = len(text) - LONGEST_RECORD
     return text if left <= 0 else f"{text[:LONGEST_RECORD]}\n… {left:,} more characters, which the JSON has"
 
 
-def _finding(one: ScoreFinding, note: str, register: Register) -> Finding:
-    word = (one.verdict or one.kind).replace("_", " ").capitalize()
-    quotes = register.enter(one.evidence, note, bad=one.state == "fail")
-    return Finding(safe(word), _STATES[one.state], safe(one.fact), quotes)
+def _finding(finding: ScoreFinding, note: str, register: Register) -> Finding:
+    word = (finding.verdict or finding.kind).replace("_", " ").capitalize()
+    quotes = register.enter(finding.evidence, note, bad=finding.state == "fail")
+    return Finding(safe(word), _STATES[finding.state], safe(finding.fact), quotes)

@@ -15,10 +15,10 @@ from vivavoce.records.replies import JudgeCall
 from vivavoce.records.score import to_number
 from vivavoce.records.trajectory import Step, Test, Turn, origin, outcome_of, tool_results
 from vivavoce.report.html.content.message import (
-    LONGEST,
+    MAX_CHARS,
     Media,
+    RenderedText,
     Sort,
-    Written,
     media_of,
     reasoning,
     render_text,
@@ -26,12 +26,12 @@ from vivavoce.report.html.content.message import (
 )
 from vivavoce.report.html.evidence import Cite, Quote, Register, legible
 from vivavoce.report.html.score_notes import ScoreNote, State
-from vivavoce.report.text import indented, one_line, span
+from vivavoce.report.text import indent_json, one_line, span
 from vivavoce.report.transcript import about, asked_text, facts, replied_text, words_of, words_of_parts
 from vivavoce.safe_text import safe
 from vivavoce.store.runs.rows import worst_of
 
-MOST = 300
+MAX_PARTS = 300
 """Messages and calls of one turn that a page shows, besides those with evidence."""
 FEW = 6
 """Messages and calls of one turn that a page shows where there is no more room on it."""
@@ -40,7 +40,7 @@ ROOM = 240_000
 PART = 300
 BRIEF = 300
 """Characters of a text that is cut short."""
-READ = 200_000
+MAX_JSON_CHARS = 200_000
 """Characters of a text that are looked at: what is longer is not read as JSON."""
 CONTEXTS = 20
 """Retrieved texts of one message that a page shows, besides those with evidence."""
@@ -95,17 +95,17 @@ class ShownMedia:
         return self.media.words + ("" if self.address or not self.media.is_shown else "; not shown on this page")
 
 
-Segment = Written | ShownMedia
+Segment = RenderedText | ShownMedia
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ShownMessage:
     """A message; `role` is its author, `name` is what the log calls them."""
 
     role: str
     name: str
     segments: list[Segment]
-    reasoning: Written | None
+    reasoning: RenderedText | None
     kind: Literal["said"] = "said"
 
     @property
@@ -121,7 +121,7 @@ class Called:
     name: str
     short: str
     brief: str
-    arguments: Written
+    arguments: RenderedText
     result: list[Segment] | None
     failed: bool
     cite: Cite | None
@@ -134,7 +134,7 @@ class Called:
 
 
 def _is_cited(segments: Iterable[Segment | None]) -> bool:
-    return any(isinstance(segment, Written) and segment.cited for segment in segments)
+    return any(isinstance(segment, RenderedText) and segment.cited for segment in segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Left:
 class Retrieved:
     """Texts that were retrieved for the message after it; `left` more are not shown, and `brief` begins the first."""
 
-    texts: list[Written]
+    texts: list[RenderedText]
     brief: str
     left: int
     kind: Literal["retrieved"] = "retrieved"
@@ -180,7 +180,7 @@ class HandedOver:
     cited: ClassVar[bool] = False
 
 
-WholePart = Spoken | Called | Retrieved | Acting | HandedOver
+WholePart = ShownMessage | Called | Retrieved | Acting | HandedOver
 Part = WholePart | Left
 
 
@@ -199,17 +199,17 @@ class Writer:
 
     def parts(self, messages: Sequence[AnyMessage], turn: int | None) -> list[Part]:
         """Return the messages of a turn, and tool calls with their results."""
-        shown: list[Part] = []
+        parts: list[Part] = []
         left = 0
         for write in self._steps(messages, turn):
-            is_full = len(shown) >= (MOST if self.room > 0 else FEW)
+            is_full = len(parts) >= (MAX_PARTS if self.room > 0 else FEW)
             self.room -= 0 if is_full else PART
             part = None if is_full and not self.register.awaits(turn) else write()
             if part is None or (is_full and not part.cited):
                 left += 1
             else:
-                shown.append(part)
-        return [*shown, Left(left, self.showing.at(ContentPlace(turn)))] if left else shown
+                parts.append(part)
+        return [*parts, Left(left, self.showing.at(ContentPlace(turn)))] if left else parts
 
     def skip(self, messages: Sequence[AnyMessage]) -> None:
         """Count the calls of a turn that is not shown."""
@@ -218,10 +218,10 @@ class Writer:
     def _steps(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[Callable[[], WholePart]]:
         """Yield how to write each message and each call, in order."""
         answers = {id(call): answer for call, answer in tool_results(messages)}
-        answered = {id(answer) for answer in answers.values() if answer is not None}
+        answer_ids = {id(answer) for answer in answers.values() if answer is not None}
         places = {id(message): ContentPlace(turn, number) for number, message in enumerate(messages)}
         for message in messages:
-            if not isinstance(message, ToolMessage) or id(message) not in answered:
+            if not isinstance(message, ToolMessage) or id(message) not in answer_ids:
                 yield from self._of_message(message, answers, places)
             if (over := self.agents.handoff_after(message)) is not None:
                 yield partial(HandedOver, legible(over.sender or ""), legible(over.receiver))
@@ -234,50 +234,50 @@ class Writer:
     ) -> Iterator[Callable[[], WholePart]]:
         place = places[id(message)]
         if message.retrieval_context:
-            yield partial(self._retrieved, message.retrieval_context, place)
+            yield partial(self._write_contexts, message.retrieval_context, place)
         if _says(message) or not _calls(message):
-            yield partial(self._spoken, message, place)
+            yield partial(self._write_message, message, place)
         elif self.agents.several and message.name:
             yield partial(Acting, legible(message.name))
         for number, call in enumerate(_calls(message)):
             answer = answers.get(id(call))
             of_call = replace(place, call=number)
-            yield partial(self._called, f"c{self.calls}", call, answer, of_call, places.get(id(answer)))
+            yield partial(self._write_call, f"c{self.calls}", call, answer, of_call, places.get(id(answer)))
             self.calls += 1
 
-    def _spoken(self, message: AnyMessage, place: ContentPlace) -> Spoken:
+    def _write_message(self, message: AnyMessage, place: ContentPlace) -> ShownMessage:
         thinking, content = reasoning(message), message.content or ""
         if isinstance(message, AIMessage) and not thinking and isinstance(content, str):
             thinking, content = without_reasoning(content)
         segments = self._segments(message, content, place)
         before = self._text(thinking, "speech", place, by_assistant=True) if thinking else None
-        return Spoken(message.role, legible(message.name or ""), segments, before)
+        return ShownMessage(message.role, legible(message.name or ""), segments, before)
 
-    def _retrieved(self, contexts: Sequence[str | dict[str, Any]], place: ContentPlace) -> Retrieved:
+    def _write_contexts(self, contexts: Sequence[str | dict[str, Any]], place: ContentPlace) -> Retrieved:
         texts = [
             context if isinstance(context, str) else json.dumps(context, ensure_ascii=False) for context in contexts
         ]
-        found: list[Written] = []
+        shown_texts: list[RenderedText] = []
         for number, text in enumerate(texts):
             if number >= CONTEXTS and not self.register.awaits(place.turn):
                 break
-            shown = self._text(text, "data", replace(place, context=number), by_assistant=False)
-            if number < CONTEXTS or shown.cited:
-                found.append(shown)
-        return Retrieved(found, one_line(legible(texts[0][:1000]), 60), len(texts) - len(found))
+            shown_text = self._text(text, "data", replace(place, context=number), by_assistant=False)
+            if number < CONTEXTS or shown_text.cited:
+                shown_texts.append(shown_text)
+        return Retrieved(shown_texts, one_line(legible(texts[0][:1000]), 60), len(texts) - len(shown_texts))
 
     def _segments(self, message: AnyMessage, content: Content, place: ContentPlace) -> list[Segment]:
         """Return what a message holds, in order."""
         sort = "data" if message.role == "tool" else "speech"
-        found: list[Segment] = []
+        segments: list[Segment] = []
         texts: list[str] = []
         parts: list[ContentPart] = []
 
         def end_text() -> None:
             texts[:0] = words_of_parts(parts)
             parts.clear()
-            if text := "\n".join(one for one in texts if one):
-                found.append(self._text(text, sort, place, by_assistant=message.role == "assistant"))
+            if text := "\n".join(line for line in texts if line):
+                segments.append(self._text(text, sort, place, by_assistant=message.role == "assistant"))
             texts.clear()
 
         for number, part in enumerate([content] if isinstance(content, str) else content):
@@ -288,11 +288,11 @@ class Writer:
                 parts.append(part)
             else:
                 end_text()
-                found.append(self._media(media, replace(place, part=number)))
+                segments.append(self._media(media, replace(place, part=number)))
         if isinstance(message, AIMessage) and message.refusal:
             texts.append(f"[refusal] {message.refusal}")
         end_text()
-        return found
+        return segments
 
     def _media(self, media: Media, place: ContentPlace) -> ShownMedia:
         if not media.is_shown:
@@ -302,17 +302,19 @@ class Writer:
         fits = media.kind in self.showing.inline and media.size <= INLINE
         return ShownMedia(media, f"data:{media.type};base64,{media.data}" if fits else "")
 
-    def _text(self, text: str, sort: Sort, place: ContentPlace, *, by_assistant: bool) -> Written:
-        whole = legible(text[:READ])
-        marks = self.register.marks(whole[: LONGEST[sort]], place.turn, by_assistant=by_assistant)
-        longest = BRIEF if self.room <= 0 and not marks else LONGEST[sort] if len(text) > READ else READ
+    def _text(self, text: str, sort: Sort, place: ContentPlace, *, by_assistant: bool) -> RenderedText:
+        whole = legible(text[:MAX_JSON_CHARS])
+        marks = self.register.marks(whole[: MAX_CHARS[sort]], place.turn, by_assistant=by_assistant)
+        longest = (
+            BRIEF if self.room <= 0 and not marks else MAX_CHARS[sort] if len(text) > MAX_JSON_CHARS else MAX_JSON_CHARS
+        )
         read = whole[:longest]
-        more = len(whole) - len(read) + max(len(text) - READ, 0)
-        rest = self.showing.at(place) if more or len(read) > LONGEST[sort] else None
-        self.room -= min(len(read), LONGEST[sort])
+        more = len(whole) - len(read) + max(len(text) - MAX_JSON_CHARS, 0)
+        rest = self.showing.at(place) if more or len(read) > MAX_CHARS[sort] else None
+        self.room -= min(len(read), MAX_CHARS[sort])
         return render_text(read, sort, marks, raw=self.showing.raw, rest=rest, more=more)
 
-    def _called(
+    def _write_call(
         self,
         reference: str,
         call: ToolCall,
@@ -329,7 +331,7 @@ class Writer:
         returned = "no result" if answer is None else one_line(legible(words_of(answer)[:1000]), 48)
         return Called(
             name=legible(call.name),
-            short=_short(legible(call.function.arguments[:READ])),
+            short=_short(legible(call.function.arguments[:MAX_JSON_CHARS])),
             brief=returned + (f" ({known})" if known else ""),
             arguments=arguments,
             result=result,
@@ -349,7 +351,7 @@ def _calls(message: AnyMessage) -> Sequence[ToolCall]:
 
 def _short(arguments: str) -> str:
     """Return the arguments of a tool call on one line, written as in a program."""
-    if len(arguments) > LONGEST["data"]:
+    if len(arguments) > MAX_CHARS["data"]:
         return one_line(arguments[:1000], 72)
     try:
         parsed = read_strict_json(arguments)
@@ -369,7 +371,7 @@ class Thought:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownTurn:
     """A turn with its score notes.
 
     `about` are the notes of the whole conversation that cite it, `judged` is the judgement of the goal after it, and
@@ -397,7 +399,7 @@ class Shown:
         return any(isinstance(part, Called) and part.cited for part in self.parts)
 
     @property
-    def taken(self) -> str:
+    def usage_text(self) -> str:
         """The time and the tokens of the target, as far as they are known."""
         words = [] if self.turn.seconds is None else [span(self.turn.seconds)]
         if (usage := self.turn.usage) is not None and usage.input_tokens + usage.output_tokens:
@@ -410,14 +412,14 @@ def thoughts(test: Test | None, index: int) -> list[Thought]:
     if test is None or index >= len(test.history):
         return []
     turn = test.history[index]
-    found = [Thought("strategy", safe(turn.guidance))] if turn.guidance else []
-    found += steps(turn.steps)
+    tester_thoughts = [Thought("strategy", safe(turn.guidance))] if turn.guidance else []
+    tester_thoughts += steps(turn.steps)
     if turn.reasoning:
-        found.append(Thought("tester", safe(turn.reasoning)))
-    return found
+        tester_thoughts.append(Thought("tester", safe(turn.reasoning)))
+    return tester_thoughts
 
 
-def judged(test: Test | None, index: int) -> str:
+def goal_judgement(test: Test | None, index: int) -> str:
     """Return the judgement of the goal after a turn, counted from 0; empty if it is the same as before."""
     if test is None or index >= len(test.history):
         return ""
@@ -425,9 +427,9 @@ def judged(test: Test | None, index: int) -> str:
     return safe(after or "") if index == 0 or after != before else ""
 
 
-def steps(taken: Iterable[Step]) -> list[Thought]:
+def steps(tester_steps: Iterable[Step]) -> list[Thought]:
     """Return the steps of a tester, each with its result."""
-    return [_step(step) for step in taken]
+    return [_step(step) for step in tester_steps]
 
 
 def _step(step: Step) -> Thought:
@@ -442,11 +444,11 @@ _ROLES: Mapping[str, str] = {"system": "System", "user": "User", "assistant": "A
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RequestMessage:
     """A message of a request, as it was written."""
 
     role: str
-    text: Written
+    text: RenderedText
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,9 +457,9 @@ class ShownCall:
 
     number: int
     about: str
-    request: list[Said]
-    reply: Written | None
-    repair: list[Said]
+    request: list[RequestMessage]
+    reply: RenderedText | None
+    repair: list[RequestMessage]
     facts: list[tuple[str, str]]
     settings: str
     schema: str
@@ -466,26 +468,26 @@ class ShownCall:
 
 def shown_calls(calls: Sequence[JudgeCall], first: int, link: TextLink) -> list[ShownCall]:
     """Return calls as a page shows them; `first` is the place of the first of them among all, from 0."""
-    return [_shown(call, first + place, link) for place, call in enumerate(calls)]
+    return [_show_call(call, first + place, link) for place, call in enumerate(calls)]
 
 
-def _shown(call: JudgeCall, place: int, link: TextLink) -> ShownCall:
+def _show_call(call: JudgeCall, place: int, link: TextLink) -> ShownCall:
     return ShownCall(
         number=to_number(place),
         about=about(call),
-        request=[_statement(one, link(place, number)) for number, one in enumerate(call.messages)],
+        request=[_statement(message, link(place, number)) for number, message in enumerate(call.messages)],
         reply=None if call.text is None else _render_text(replied_text(call), link(place, None), raw=False),
-        repair=[_statement(one, None) for one in call.repair],
+        repair=[_statement(message, None) for message in call.repair],
         facts=facts(call),
         settings=safe(", ".join(f"{name} {json.dumps(value)}" for name, value in call.settings.items())),
-        schema="" if call.answer_schema is None else indented(call.answer_schema),
+        schema="" if call.answer_schema is None else indent_json(call.answer_schema),
         is_repaired=bool(call.applied.get("repaired")),
     )
 
 
-def _statement(message: AnyMessage, link: str | None) -> Said:
-    return Said(_ROLES.get(message.role, message.role), _render_text(asked_text(message), link, raw=True))
+def _statement(message: AnyMessage, link: str | None) -> RequestMessage:
+    return RequestMessage(_ROLES.get(message.role, message.role), _render_text(asked_text(message), link, raw=True))
 
 
-def _render_text(text: str, link: str | None, *, raw: bool) -> Written:
+def _render_text(text: str, link: str | None, *, raw: bool) -> RenderedText:
     return render_text(legible(text), "data", (), raw=raw, rest=link)

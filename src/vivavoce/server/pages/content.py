@@ -14,7 +14,7 @@ from vivavoce.errors import NotFound
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import to_index, to_number
-from vivavoce.report.html.content.message import Media, decoded, media_of
+from vivavoce.report.html.content.message import Media, decode, media_of
 from vivavoce.report.html.transcript import ContentPlace, Showing
 from vivavoce.report.transcript import words_of
 from vivavoce.server.pages.links import TrialNumber, exchange_page, message_content
@@ -111,7 +111,7 @@ def _messages(store: Store, run: str, key: AttemptKey, turn: int | None) -> Sequ
 def _media(message: AnyMessage, part: int) -> Response:
     parts = message.content if isinstance(message.content, list) else []
     media: Media | None = media_of(parts[part]) if part < len(parts) else None
-    data = decoded(media) if media is not None and media.is_shown else None
+    data = decode(media) if media is not None and media.is_shown else None
     if media is None or data is None:
         raise HTTPException(404, "this part of the message is not an image or a sound that can be shown")
     return Response(data, media_type=media.type, headers=HEADERS)

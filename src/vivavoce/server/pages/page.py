@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from fastapi.responses import HTMLResponse
 
-from vivavoce.report.html.rendering import rendered
+from vivavoce.report.html.rendering import render_template
 from vivavoce.server.users import visitor
 
 
 def page(name: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
     """Return a page from a template; its head shows the user."""
-    return HTMLResponse(rendered(name, {**values, "visitor": visitor.get()}), status)
+    return HTMLResponse(render_template(name, {**values, "visitor": visitor.get()}), status)

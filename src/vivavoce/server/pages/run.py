@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError
 from vivavoce.extensions import Page, PageLine, PagePart, PageSection, answers, answers_of
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.run import LARGEST, by_target, drawn, head
+from vivavoce.report.html.run import MAX_CONVERSATIONS, by_target, draw_bars, head
 from vivavoce.report.html.samples import Column, Line, all_columns, chosen_columns, line, usual_columns
 from vivavoce.report.verdict import error_groups
 from vivavoce.run.summary import Summary
@@ -192,7 +192,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "section": "runs",
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
-        "more_lines": _lines(view) if summary.attempts <= LARGEST else [],
+        "more_lines": _lines(view) if summary.attempts <= MAX_CONVERSATIONS else [],
         "suite_links": list(answers_of(Page, "suite_links", suite=view.run.suite)),
         "feature_links": list(answers_of(Page, "run_page_links", store=view.store, run=view.run, grading=view.chosen)),
         "sections": list(
@@ -222,7 +222,7 @@ def _list(view: RunView, summary: Summary, found: _Found, known: Sequence[Column
         "by_place": view.column("position"),
         "by_worst": SortLink(view.link(sort=None), "up" if listing.sort == "worst" else None),
         "states": _states(view, total),
-        "errors": [(one, view.link(filter=one.filter)) for one in errors.shown],
+        "errors": [(one, view.link(filter=one.filter)) for one in errors.groups],
         "more_errors": errors.more,
         "all_errors": view.link(filter="state:error"),
         "first": listing.place.start,
@@ -240,7 +240,7 @@ def _histograms(view: RunView, summary: Summary, known: Sequence[Column], *, ask
         return {"histograms": [], "asks_histograms": summary.attempts > DRAWN}
     graders = [one.name for one in known if one.fact is None][:GRADERS_DRAWN]
     return {
-        "histograms": drawn(view.store.browse.histograms(view.grading.id, graders), len(graders)),
+        "histograms": draw_bars(view.store.browse.histograms(view.grading.id, graders), len(graders)),
         "asks_histograms": False,
     }
 
@@ -271,7 +271,7 @@ def _previous_page(view: RunView, found: _Found) -> str | None:
 
 def _states(view: RunView, total: int) -> list[StateCount]:
     """Return the states of samples, whatever the filter lets through; those of a large run are not counted."""
-    counts = dict.fromkeys(RANK) if total > LARGEST else view.store.browse.states(view.grading.id)
+    counts = dict.fromkeys(RANK) if total > MAX_CONVERSATIONS else view.store.browse.states(view.grading.id)
     return [
         StateCount(state, number, view.link(filter=f"state:{state}"), view.listing.filter_text == f"state:{state}")
         for state, number in counts.items()

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import dump_messages
-from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys, keys_of_environment
-from vivavoce.records.run import Attempt, AttemptKey, Drawn, Grading, Outcome, Run
+from vivavoce.records.redaction import MIN_KEY_CHARS, NO_KEYS, Keys, keys_of_environment
+from vivavoce.records.run import Attempt, AttemptKey, DrawRecord, Grading, Outcome, Run
 from vivavoce.records.score import (
     Evidence,
     Failure,
@@ -352,7 +352,7 @@ class Encoder:
         if not self.keys.spellings:
             return entry
         rows = (entry.attempt or (), *entry.turns, *entry.scores)
-        texts = [cell for row in rows for cell in row if isinstance(cell, str) and len(cell) >= SHORTEST]
+        texts = [cell for row in rows for cell in row if isinstance(cell, str) and len(cell) >= MIN_KEY_CHARS]
         return entry.with_texts(self.keys.cut) if self.keys.are_in("\0".join(texts)) else entry
 
     def _attempt(self, attempt: Attempt) -> AttemptCells:
@@ -427,7 +427,7 @@ def _list(found: Sequence[Finding | Evidence]) -> str | None:
 
 
 def _failure(failure: Failure) -> str | None:
-    return json_text(failure.redacted())
+    return json_text(failure.redact())
 
 
 def _usage(talk: Trajectory) -> str | None:
@@ -529,9 +529,9 @@ def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
     )
 
 
-def drawn_of(stratum: int | None, probability: float | None) -> Drawn | None:
+def drawn_of(stratum: int | None, probability: float | None) -> DrawRecord | None:
     """Return how a conversation was drawn, None where all of a dataset run."""
-    return None if stratum is None or probability is None else Drawn(stratum, probability)
+    return None if stratum is None or probability is None else DrawRecord(stratum, probability)
 
 
 def turn_of(row: AnyRow) -> Turn:

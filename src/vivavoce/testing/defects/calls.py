@@ -17,8 +17,8 @@ from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.metrics.ledger import may_change
 from vivavoce.records.trajectory import outcome_of
 from vivavoce.testing.defects.other_values import amounts_in, in_place_of, other, swap_in
-from vivavoce.testing.defects.planted import Operator, Planted, by_user, calls_of, last, mistake, planted
-from vivavoce.validation import changed
+from vivavoce.testing.defects.planted import Operator, Planted, build_planted, by_user, calls_of, last, mistake
+from vivavoce.validation import copy_with
 
 ERRORS = (
     "Error: the change could not be saved",
@@ -49,11 +49,11 @@ def wrong_argument(messages: list[AnyMessage], random: Random) -> Planted | None
     if not change or not swap:
         return None
     arguments = json.dumps(swap.within(change.call.args), ensure_ascii=False)
-    call = changed(change.call, {"function": changed(change.call.function, {"arguments": arguments})})
+    call = copy_with(change.call, {"function": copy_with(change.call.function, {"arguments": arguments})})
     result = messages[change.result]
-    messages[change.calling] = changed(messages[change.calling], {"tool_calls": [call]})
-    messages[change.result] = changed(result, {"content": swap.within_text(result.text)})
-    return planted(messages, change.calling, "assistant", "wrong_argument")
+    messages[change.calling] = copy_with(messages[change.calling], {"tool_calls": [call]})
+    messages[change.result] = copy_with(result, {"content": swap.within_text(result.text)})
+    return build_planted(messages, change.calling, "assistant", "wrong_argument")
 
 
 def dropped_call(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -64,7 +64,7 @@ def dropped_call(messages: list[AnyMessage], random: Random) -> Planted | None:
         return None
     words = messages[change.calling].text
     messages[change.calling : change.claim] = [AIMessage(content=words)] if words else []
-    return planted(messages, change.calling + bool(words), "assistant", "false_statement")
+    return build_planted(messages, change.calling + bool(words), "assistant", "false_statement")
 
 
 def failed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -75,7 +75,9 @@ def failed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
     change = _last_change(messages)
     if not change:
         return None
-    messages[change.result] = changed(messages[change.result], {"content": random.choice(ERRORS), "outcome": "failed"})
+    messages[change.result] = copy_with(
+        messages[change.result], {"content": random.choice(ERRORS), "outcome": "failed"}
+    )
     claim = mistake(messages, change.claim, "assistant", "false_statement")
     return Planted(tuple(messages), mistake(messages, change.result, "tool", "tool_error"), claim)
 
@@ -85,24 +87,24 @@ def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
 
     It is the last that the user says yes to, for what another one was about may have come to nothing.
     """
-    known, said = set[Decimal](), set[str]()
+    known, seen_amounts = set[Decimal](), set[str]()
     first, right = 0, ""
     for index, message in enumerate(messages):
         if message.role == "tool":
             known |= _numbers(message.text)
             continue
-        new = [amount for amount in amounts_in(message.text) if amount not in said]
-        said.update(new)
+        new = [amount for amount in amounts_in(message.text) if amount not in seen_amounts]
+        seen_amounts.update(new)
         agreed = message.role == "assistant" and _agrees(messages[index + 1 : index + 2])
-        if agreed and (grounded := [one for one in new if _numbers(one) <= known]):
+        if agreed and (grounded := [amount for amount in new if _numbers(amount) <= known]):
             first, right = index, grounded[-1]
     if not right:
         return None
     wrong = str(other(right, random))
     for index, message in enumerate(messages[first:], first):
         if message.role in ("user", "assistant") and message.text:
-            messages[index] = changed(message, {"content": in_place_of(right, wrong, message.text)})
-    return planted(messages, first, "assistant", "false_statement")
+            messages[index] = copy_with(message, {"content": in_place_of(right, wrong, message.text)})
+    return build_planted(messages, first, "assistant", "false_statement")
 
 
 def _numbers(text: str) -> set[Decimal]:
@@ -118,7 +120,7 @@ def ignored_request(messages: list[AnyMessage], random: Random) -> Planted | Non
         return None
     goodbye = messages[-1:] if by_user(messages[-1]) and last(messages, by_user) > asking else []
     reply = AIMessage(content=random.choice(DEFLECTIONS))
-    return planted([*messages[: asking + 1], reply, *goodbye], asking + 1, "assistant", "ignored_request")
+    return build_planted([*messages[: asking + 1], reply, *goodbye], asking + 1, "assistant", "ignored_request")
 
 
 def unconfirmed(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -127,19 +129,21 @@ def unconfirmed(messages: list[AnyMessage], random: Random) -> Planted | None:
     It is a mistake where the assistant's rules demand that yes.
     """
     del random
-    asked = _confirmation(messages)
-    if not asked or _agrees([messages[last(messages[: asked - 1], by_user)]]):
+    confirmation = _confirmation(messages)
+    if not confirmation or _agrees([messages[last(messages[: confirmation - 1], by_user)]]):
         return None
-    del messages[asked - 1 : asked + 1]
-    return planted(messages, asked - 1, "assistant", "broken_rule")
+    del messages[confirmation - 1 : confirmation + 1]
+    return build_planted(messages, confirmation - 1, "assistant", "broken_rule")
 
 
 def user_gives_up(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Let the user leave instead of saying yes to the last change; the conversation ends there."""
-    asked = _confirmation(messages)
-    if not asked:
+    confirmation = _confirmation(messages)
+    if not confirmation:
         return None
-    return planted([*messages[:asked], HumanMessage(content=random.choice(FAREWELLS))], asked, "user", "bad_input")
+    return build_planted(
+        [*messages[:confirmation], HumanMessage(content=random.choice(FAREWELLS))], confirmation, "user", "bad_input"
+    )
 
 
 CALL_DEFECTS: Mapping[str, Operator] = {
@@ -167,7 +171,7 @@ class _Change(NamedTuple):
 
 
 def _last_change(messages: Sequence[AnyMessage]) -> _Change | None:
-    """Return the last call that changes something, if it is alone in its message, works, and is told of at once."""
+    """Return the last call that changes something, if it is alone in its message, works, and is reported at once."""
     calling = last(messages, lambda message: any(map(_changes, calls_of(message))))
     calls = calls_of(messages[calling]) if 0 <= calling < len(messages) - 2 else ()
     if len(calls) != 1:
@@ -187,12 +191,12 @@ def _last_change(messages: Sequence[AnyMessage]) -> _Change | None:
 def _confirmation(messages: Sequence[AnyMessage]) -> int | None:
     """Return the message in which the user says yes to the last changes, None where nobody asked or others follow."""
     change = _last_change(messages)
-    said = last(messages[: change.calling], by_user) if change else 0
-    if said < 2 or not _agrees([messages[said]]) or not any(map(_changes, calls_of(messages[said + 1]))):
+    consent = last(messages[: change.calling], by_user) if change else 0
+    if consent < 2 or not _agrees([messages[consent]]) or not any(map(_changes, calls_of(messages[consent + 1]))):
         return None
-    asking = messages[said - 1]
+    asking = messages[consent - 1]
     asks = asking.role == "assistant" and not calls_of(asking) and _ASKS.search(asking.text)
-    return said if asks else None
+    return consent if asks else None
 
 
 def _agrees(messages: Sequence[AnyMessage]) -> bool:

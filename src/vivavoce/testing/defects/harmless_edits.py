@@ -11,7 +11,7 @@ from typing import Any, cast
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.testing.defects.planted import calls_of, replies_in, says
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 Edit = Callable[[list[AnyMessage], Random], list[AnyMessage] | None]
 """Changes messages that it may change, or finds nothing to change."""
@@ -31,13 +31,13 @@ _FIRST_SENTENCE = re.compile(r"[^.!?\n*]{8,}[.!?](?=\s|$)")
 def renamed_ids(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | None:
     """Give every id another value, the same one wherever it occurs."""
     names = new_names(renamed_ids.__name__, messages, random)
-    return _renamed(messages, names) if names else None
+    return _rename(messages, names) if names else None
 
 
 def renamed_people(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | None:
     """Give the people other names, in words, calls and results alike."""
     names = new_names(renamed_people.__name__, messages, random)
-    return _renamed(messages, names) if names else None
+    return _rename(messages, names) if names else None
 
 
 def new_names(edit: str, messages: Sequence[AnyMessage], random: Random) -> Mapping[str, str]:
@@ -45,15 +45,15 @@ def new_names(edit: str, messages: Sequence[AnyMessage], random: Random) -> Mapp
 
     What else is known of a conversation, such as its goal, is to be renamed as well (see `with_names`).
     """
-    said = " ".join(map(_everything, messages))
+    text = " ".join(map(_everything, messages))
     if edit == renamed_ids.__name__:
-        names = {one: _other_id(one, random) for one in dict.fromkeys(_ID.findall(said))}
+        names = {old_id: _other_id(old_id, random) for old_id in dict.fromkeys(_ID.findall(text))}
         return names if len(set(names.values()) | set(names)) == 2 * len(names) else {}
     if edit == renamed_people.__name__:
-        found = dict.fromkeys(name for pair in _PERSON.findall(said) for name in pair if name)
-        new = [one for one in random.sample(_INSTEAD, len(_INSTEAD)) if one not in said]
-        names = dict(zip(found, new, strict=False)) if len(found) <= len(new) else {}
-        return {**names, **{old.lower(): one.lower() for old, one in names.items()}}
+        old_names = dict.fromkeys(name for pair in _PERSON.findall(text) for name in pair if name)
+        new = [candidate for candidate in random.sample(_INSTEAD, len(_INSTEAD)) if candidate not in text]
+        names = dict(zip(old_names, new, strict=False)) if len(old_names) <= len(new) else {}
+        return {**names, **{old.lower(): replacement.lower() for old, replacement in names.items()}}
     return {}
 
 
@@ -63,12 +63,12 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
         return value
     pattern = _pattern(names)
 
-    def write(one: Any) -> Any:
-        if isinstance(one, str):
-            return pattern.sub(lambda found: names[found[0]], one)
-        if isinstance(one, dict):
-            return {write(key): write(held) for key, held in cast("dict[str, Any]", one).items()}
-        return [write(held) for held in cast("list[Any]", one)] if isinstance(one, list) else one
+    def write(node: Any) -> Any:
+        if isinstance(node, str):
+            return pattern.sub(lambda match: names[match[0]], node)
+        if isinstance(node, dict):
+            return {write(key): write(child) for key, child in cast("dict[str, Any]", node).items()}
+        return [write(child) for child in cast("list[Any]", node)] if isinstance(node, list) else node
 
     return write(value)
 
@@ -76,7 +76,7 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
 def key_order(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | None:
     """Turn the order of the keys of arguments and results around."""
     del random
-    return _each_document(messages, lambda document: json.dumps(_reversed(document), ensure_ascii=False))
+    return _each_document(messages, lambda document: json.dumps(_reverse(document), ensure_ascii=False))
 
 
 def indented_results(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | None:
@@ -95,7 +95,7 @@ def markdown(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | N
     """Set the first sentence of each reply in bold."""
     del random
     return _each_reply(
-        messages, lambda text: _FIRST_SENTENCE.sub(lambda found: f"**{found[0].strip()}**", text, count=1)
+        messages, lambda text: _FIRST_SENTENCE.sub(lambda match: f"**{match[0].strip()}**", text, count=1)
     )
 
 
@@ -161,8 +161,8 @@ def _each_reply(messages: list[AnyMessage], edit: Callable[[str], str]) -> list[
 
 def _each_document(messages: Sequence[AnyMessage], write: Callable[[Any], str]) -> list[AnyMessage] | None:
     """Return messages with their arguments and results written in another way, None where that changes nothing."""
-    found = [_rewritten(message, lambda text: _document(text, write)) for message in messages]
-    return found if any(new is not old for new, old in zip(found, messages, strict=True)) else None
+    new_messages = [_rewritten(message, lambda text: _document(text, write)) for message in messages]
+    return new_messages if any(new is not old for new, old in zip(new_messages, messages, strict=True)) else None
 
 
 def _document(text: str, write: Callable[[Any], str]) -> str:
@@ -173,12 +173,12 @@ def _document(text: str, write: Callable[[Any], str]) -> str:
     return write(read) if isinstance(read, dict | list) and read else text
 
 
-def _renamed(messages: Sequence[AnyMessage], names: Mapping[str, str]) -> list[AnyMessage]:
+def _rename(messages: Sequence[AnyMessage], names: Mapping[str, str]) -> list[AnyMessage]:
     """Return messages in which every name is another one, in texts, arguments and results."""
     pattern = _pattern(names)
 
     def write(text: str) -> str:
-        return pattern.sub(lambda found: names[found[0]], text)
+        return pattern.sub(lambda match: names[match[0]], text)
 
     return [_rewritten(_with_text(message, write), write) for message in messages]
 
@@ -186,7 +186,7 @@ def _renamed(messages: Sequence[AnyMessage], names: Mapping[str, str]) -> list[A
 def _pattern(names: Mapping[str, str]) -> re.Pattern[str]:
     """Return what finds the names, the longer ones first."""
     longest = sorted(names, key=len, reverse=True)
-    return re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(one)}(?![A-Za-z0-9])" for one in longest))
+    return re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])" for name in longest))
 
 
 def _with_text(message: AnyMessage, write: Callable[[str], str]) -> AnyMessage:
@@ -203,7 +203,7 @@ def _rewritten(message: AnyMessage, write: Callable[[str], str]) -> AnyMessage:
     calls = calls_of(message)
     new = [_call(call, write) for call in calls]
     return (
-        changed(message, {"tool_calls": new}) if any(a is not b for a, b in zip(new, calls, strict=True)) else message
+        copy_with(message, {"tool_calls": new}) if any(a is not b for a, b in zip(new, calls, strict=True)) else message
     )
 
 
@@ -211,26 +211,26 @@ def _call(call: ToolCall, write: Callable[[str], str]) -> ToolCall:
     text = write(call.function.arguments)
     if text == call.function.arguments:
         return call
-    return changed(call, {"function": changed(call.function, {"arguments": text})})
+    return copy_with(call, {"function": copy_with(call.function, {"arguments": text})})
 
 
 def _everything(message: AnyMessage) -> str:
     return " ".join([message.text, *(call.function.arguments for call in calls_of(message))])
 
 
-def _reversed(value: Any) -> Any:
+def _reverse(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _reversed(value[key]) for key in reversed(list(value))}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return [_reversed(one) for one in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+        return {key: _reverse(value[key]) for key in reversed(list(value))}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return [_reverse(entry) for entry in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
 
 
 def _other_id(name: str, random: Random) -> str:
     """Return another id of the same form: a letter for each letter, a digit for each digit."""
     return "".join(
         random.choice("ABCDEFGHJKLMNPQRSTUVWXYZ")
-        if one.isupper()
+        if character.isupper()
         else random.choice("23456789")
-        if one.isdigit()
-        else one
-        for one in name
+        if character.isdigit()
+        else character
+        for character in name
     )

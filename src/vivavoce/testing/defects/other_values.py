@@ -26,9 +26,9 @@ class Swap:
     def within(self, value: Any, key: str = "") -> Any:
         """Return plain data with the value swapped wherever it is that text, or that number under that key."""
         if isinstance(value, dict):
-            return {name: self.within(one, name) for name, one in cast("dict[str, Any]", value).items()}
+            return {name: self.within(child, name) for name, child in cast("dict[str, Any]", value).items()}
         if isinstance(value, list):
-            return [self.within(one, key) for one in cast("list[Any]", value)]
+            return [self.within(child, key) for child in cast("list[Any]", value)]
         same = value == self.old and type(value) is type(self.old)
         return self.new if same and (isinstance(value, str) or key == self.key) else value
 
@@ -59,7 +59,7 @@ def other(value: object, random: Random) -> object:
     if date := _DATE.fullmatch(text):
         day = (int(date[1]) + random.choice((1, 2, 3)) - 1) % 28 + 1
         return f"{text[: date.start(1)]}{day:0{len(date[1])}}"
-    if digits := [found.start() for found in re.finditer(r"\d", text)]:
+    if digits := [match.start() for match in re.finditer(r"\d", text)]:
         place = digits[0] if _NUMBER.fullmatch(text) else digits[-1]
         digit = (int(text[place]) + random.choice((1, 2, 3)) - 1) % 9 + 1
         return f"{text[:place]}{digit}{text[place + 1 :]}"
@@ -78,11 +78,11 @@ def in_place_of(old: str, new: str, text: str) -> str:
 
 def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, object]]:
     if isinstance(value, dict):
-        for name, one in cast("dict[str, Any]", value).items():
-            yield from _leaves(one, name)
+        for name, child in cast("dict[str, Any]", value).items():
+            yield from _leaves(child, name)
     elif isinstance(value, list):
-        for one in cast("list[Any]", value):
-            yield from _leaves(one, key)
+        for child in cast("list[Any]", value):
+            yield from _leaves(child, key)
     else:
         yield key, value
 

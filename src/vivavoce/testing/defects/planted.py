@@ -8,7 +8,7 @@ from random import Random
 
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.judged.first_failure import Kind, Whose
-from vivavoce.validation import changed
+from vivavoce.validation import copy_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ Operator = Callable[[list[AnyMessage], Random], Planted | None]
 """Plants a defect in messages that it may change, or finds no place for it."""
 
 
-def planted(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind) -> Planted:
+def build_planted(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind) -> Planted:
     """Return a conversation whose root and point of no return are one message."""
-    found = mistake(messages, index, whose, kind)
-    return Planted(tuple(messages), found, found)
+    root = mistake(messages, index, whose, kind)
+    return Planted(tuple(messages), root, root)
 
 
 def mistake(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind) -> Mistake:
@@ -46,9 +46,9 @@ def mistake(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind
     return Mistake(index, None if turn < 0 else turn, whose, kind)
 
 
-def last(messages: Sequence[AnyMessage], wanted: Callable[[AnyMessage], bool]) -> int:
+def last(messages: Sequence[AnyMessage], predicate: Callable[[AnyMessage], bool]) -> int:
     """Return the index of the last message that is wanted, -1 where there is none."""
-    return next((i for i in range(len(messages) - 1, -1, -1) if wanted(messages[i])), -1)
+    return next((i for i in range(len(messages) - 1, -1, -1) if predicate(messages[i])), -1)
 
 
 def by_user(message: AnyMessage) -> bool:
@@ -82,4 +82,4 @@ def is_reply(message: AnyMessage) -> bool:
 
 def says(message: AnyMessage, text: str) -> AnyMessage:
     """Return a message with another text."""
-    return changed(message, {"content": text})
+    return copy_with(message, {"content": text})

@@ -13,7 +13,7 @@ from random import Random
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from vivavoce.testing.defects.calls import DEFLECTIONS
 from vivavoce.testing.defects.other_values import other
-from vivavoce.testing.defects.planted import Operator, Planted, by_user, planted, replies_in, says
+from vivavoce.testing.defects.planted import Operator, Planted, build_planted, by_user, replies_in, says
 
 INSULTS = (
     "Honestly, only an idiot would have to ask that.",
@@ -36,7 +36,9 @@ MONTHS = "January February March April May June July August September October No
 _NUMBER = re.compile(r"(?<![\w.,:/-])(?!(?:19|20)\d\d\b)\d{2,}(?:,\d{3})*(?:\.\d+)?(?![\w:/-])(?!\.\d)")
 _DATE = re.compile(rf"\b(?:\d{{4}}-\d{{2}}-\d{{2}}|(?:{'|'.join(MONTHS)}) \d{{1,2}})\b")
 _CODE = re.compile(r"\b(?=[A-Z0-9_-]*\d)(?=[A-Z0-9_-]*[A-Z])[A-Z0-9][A-Z0-9_-]{3,}\b")
-_NAMED = re.compile(r'"(?:first_name|last_name|name)": ?"([A-Z][a-z]+)|\b(?:[Mm]y name is|I am|I\'m) ([A-Z][a-z]{2,})')
+_PERSON_NAME = re.compile(
+    r'"(?:first_name|last_name|name)": ?"([A-Z][a-z]+)|\b(?:[Mm]y name is|I am|I\'m) ([A-Z][a-z]{2,})'
+)
 _SENTENCE = re.compile(r"(?<!\S)[A-Z][^.!?\n]{20,160}\.(?=\s|$)")
 _LIMIT = re.compile(
     r"\b(?:under|below|at most|less than|no more than|maximum of|up to|budget (?:of|is)) [$€£]?(\d[\d,]*)",
@@ -44,7 +46,7 @@ _LIMIT = re.compile(
 )
 _WITHOUT = re.compile(r"\b(?:without(?: any)?|not want(?: any)?) ((?:[a-z]+ )?[a-z]{4,})\b")
 _NOT_THINGS = frozenset("longer more problem need idea worries thanks matter doubt fees charge later sure only".split())  # noqa: SIM905
-_TOLD = re.compile(
+_DETAIL = re.compile(
     r"\b[Mm]y ((?:[a-z]+ ){0,2}(?:id|number|code|name|email|address|date|budget|phone|birthday))\b(?: is|:)? ?(\S+)",
     re.IGNORECASE,
 )
@@ -54,16 +56,16 @@ _LONG = 120
 
 def dropped_reply(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Leave out the reply to a question; the user goes on as if there had been one."""
-    asked = [
+    indices = [
         index
         for index in _replies_between(messages)
         if by_user(messages[index - 1]) and "?" in messages[index - 1].text
     ]
-    if not asked:
+    if not indices:
         return None
-    index = random.choice(asked)
+    index = random.choice(indices)
     del messages[index]
-    return planted(messages, index - 1, "assistant", "missing_action")
+    return build_planted(messages, index - 1, "assistant", "missing_action")
 
 
 def swapped_replies(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -73,9 +75,9 @@ def swapped_replies(messages: list[AnyMessage], random: Random) -> Planted | Non
     if not pairs:
         return None
     first, second = random.choice(pairs)
-    one, two = messages[first].text, messages[second].text
-    messages[first], messages[second] = says(messages[first], two), says(messages[second], one)
-    return planted(messages, first, "assistant", "ignored_request")
+    first_text, second_text = messages[first].text, messages[second].text
+    messages[first], messages[second] = says(messages[first], second_text), says(messages[second], first_text)
+    return build_planted(messages, first, "assistant", "ignored_request")
 
 
 def repeated_exchange(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -89,32 +91,34 @@ def repeated_exchange(messages: list[AnyMessage], random: Random) -> Planted | N
         return None
     index = random.choice(plain)
     messages[index + 1 : index + 1] = messages[index - 1 : index + 1]
-    return planted(messages, index + 2, "assistant", "other")
+    return build_planted(messages, index + 2, "assistant", "other")
 
 
 def changed_number(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Change a number in a reply that the user or a tool had said otherwise."""
-    return _changed(messages, random, _in(_NUMBER))
+    return _change_value(messages, random, _in(_NUMBER))
 
 
 def changed_date(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Change a date in a reply that was said otherwise before."""
-    return _changed(messages, random, _in(_DATE))
+    return _change_value(messages, random, _in(_DATE))
 
 
 def changed_id(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Change an id in a reply, a code of letters and digits that was said otherwise before."""
-    return _changed(messages, random, _in(_CODE))
+    return _change_value(messages, random, _in(_CODE))
 
 
 def changed_name(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Call somebody by another name than the user or a tool did."""
-    known = {name for message in messages for found in _NAMED.findall(message.text) for name in found if name}
+    known = {name for message in messages for groups in _PERSON_NAME.findall(message.text) for name in groups if name}
 
     def names(text: str) -> list[str]:
         return [name for name in sorted(known) if re.search(rf"\b{name}\b", text)]
 
-    return _changed(messages, random, names, lambda _: random.choice([one for one in NAMES if one not in known]))
+    return _change_value(
+        messages, random, names, lambda _: random.choice([candidate for candidate in NAMES if candidate not in known])
+    )
 
 
 def changed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -122,16 +126,18 @@ def changed_result(messages: list[AnyMessage], random: Random) -> Planted | None
     places: list[tuple[int, int, str]] = []
     for index in replies_in(messages):
         if index and messages[index - 1].role == "tool":
-            result, before = messages[index - 1].text, _said(messages[: index - 1])
-            stated = {one for values in (_NUMBER, _DATE, _CODE) for one in values.findall(messages[index].text)}
+            result, before = messages[index - 1].text, _user_and_tool_text(messages[: index - 1])
+            stated = {value for values in (_NUMBER, _DATE, _CODE) for value in values.findall(messages[index].text)}
             places += [
-                (index - 1, index, one) for one in sorted(stated) if _holds(result, one) and not _holds(before, one)
+                (index - 1, index, value)
+                for value in sorted(stated)
+                if _holds(result, value) and not _holds(before, value)
             ]
     if not places:
         return None
     result, index, value = random.choice(places)
     messages[result] = says(messages[result], _instead(value, str(other(value, random)), messages[result].text))
-    return planted(messages, index, "assistant", "false_statement")
+    return build_planted(messages, index, "assistant", "false_statement")
 
 
 def contradiction(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -149,7 +155,7 @@ def contradiction(messages: list[AnyMessage], random: Random) -> Planted | None:
     sentence, value, later = random.choice(stated)
     wrong = _instead(value, str(other(value, random)), sentence)
     _add(messages, later, f"As I said before: {wrong}")
-    return planted(messages, later, "assistant", "false_statement")
+    return build_planted(messages, later, "assistant", "false_statement")
 
 
 def forgotten_constraint(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -166,31 +172,31 @@ def forgotten_constraint(messages: list[AnyMessage], random: Random) -> Planted 
         return None
     later, against = random.choice(places)
     _add(messages, later, against)
-    return planted(messages, later, "assistant", "ignored_request")
+    return build_planted(messages, later, "assistant", "ignored_request")
 
 
 def repeated_question(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Ask for something that the user has told already."""
-    told = [
-        (later, found[0])
+    details = [
+        (later, groups[0])
         for index, message in enumerate(messages)
         if by_user(message)
-        for found in _TOLD.findall(message.text)
+        for groups in _DETAIL.findall(message.text)
         for later in replies_in(messages)
         if later > index
     ]
-    if not told:
+    if not details:
         return None
-    later, what = random.choice(told)
+    later, what = random.choice(details)
     messages[later] = says(
         messages[later], f"Before I can go on, I need your {what.strip().lower()}. What is it, please?"
     )
-    return planted(messages, later, "assistant", "ignored_request")
+    return build_planted(messages, later, "assistant", "ignored_request")
 
 
 def ignored_correction(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Let the user correct a date or an id that they had given, and the assistant keep the old one."""
-    told = [
+    details = [
         (later, value)
         for index, message in enumerate(messages)
         if by_user(message)
@@ -198,13 +204,13 @@ def ignored_correction(messages: list[AnyMessage], random: Random) -> Planted | 
         for later in replies_in(messages)
         if later > index
     ]
-    if not told:
+    if not details:
         return None
-    later, value = random.choice(told)
+    later, value = random.choice(details)
     right = str(other(value, random))
     human_message = HumanMessage(content=f"Sorry, I have to correct myself: it is {right}, not {value}.")
     messages[later + 1 : later + 1] = [human_message, AIMessage(content=f"Thank you, I have noted it: {value}.")]
-    return planted(messages, later + 2, "assistant", "ignored_request")
+    return build_planted(messages, later + 2, "assistant", "ignored_request")
 
 
 def leaked_secret(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -218,8 +224,8 @@ def leaked_secret(messages: list[AnyMessage], random: Random) -> Planted | None:
     _add(messages, later, f"By the way, {what} is {secret}, should you ever need it.")
     if messages[0].role == "system" and isinstance(messages[0].content, str):
         messages[0] = says(messages[0], f"{messages[0].text}\n\n{rule}")
-        return planted(messages, later, "assistant", "broken_rule")
-    return planted([SystemMessage(content=rule), *messages], later + 1, "assistant", "broken_rule")
+        return build_planted(messages, later, "assistant", "broken_rule")
+    return build_planted([SystemMessage(content=rule), *messages], later + 1, "assistant", "broken_rule")
 
 
 def insult(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -229,17 +235,17 @@ def insult(messages: list[AnyMessage], random: Random) -> Planted | None:
         return None
     index = random.choice(replies)
     _add(messages, index, random.choice(INSULTS))
-    return planted(messages, index, "assistant", "broken_rule")
+    return build_planted(messages, index, "assistant", "broken_rule")
 
 
 def other_question(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Answer a question of the user with something else."""
-    asked = [index for index in replies_in(messages) if "?" in _asked(messages, index)]
-    if not asked:
+    indices = [index for index in replies_in(messages) if "?" in _question_before(messages, index)]
+    if not indices:
         return None
-    index = random.choice(asked)
+    index = random.choice(indices)
     messages[index] = says(messages[index], random.choice(DEFLECTIONS))
-    return planted(messages, index, "assistant", "ignored_request")
+    return build_planted(messages, index, "assistant", "ignored_request")
 
 
 def truncated(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -253,7 +259,7 @@ def truncated(messages: list[AnyMessage], random: Random) -> Planted | None:
     if not inside:
         return None
     messages[index] = says(messages[index], text[: random.choice(inside)])
-    return planted(messages, index, "assistant", "other")
+    return build_planted(messages, index, "assistant", "other")
 
 
 def loop(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -266,7 +272,7 @@ def loop(messages: list[AnyMessage], random: Random) -> Planted | None:
     again = replies[start + 1 : start + 3]
     for index in again:
         messages[index] = says(messages[index], messages[replies[start]].text)
-    return planted(messages, again[0], "assistant", "ignored_request")
+    return build_planted(messages, again[0], "assistant", "ignored_request")
 
 
 def switched_language(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -276,7 +282,7 @@ def switched_language(messages: list[AnyMessage], random: Random) -> Planted | N
         return None
     index = random.choice(replies)
     messages[index] = says(messages[index], random.choice(FOREIGN))
-    return planted(messages, index, "assistant", "other")
+    return build_planted(messages, index, "assistant", "other")
 
 
 SPOKEN_DEFECTS: Mapping[str, Operator] = {
@@ -305,7 +311,7 @@ SPOKEN_DEFECTS: Mapping[str, Operator] = {
 """Operators for conversations of any kind, by name."""
 
 
-def _changed(
+def _change_value(
     messages: list[AnyMessage],
     random: Random,
     values_of: Callable[[str], Sequence[str]],
@@ -314,21 +320,21 @@ def _changed(
     """Change one of the values in a reply that somebody had said before, in this reply alone."""
     places: list[tuple[int, str]] = []
     for index in replies_in(messages):
-        before = _said(messages[:index])
-        places += [(index, one) for one in dict.fromkeys(values_of(messages[index].text)) if _holds(before, one)]
+        before = _user_and_tool_text(messages[:index])
+        places += [(index, value) for value in dict.fromkeys(values_of(messages[index].text)) if _holds(before, value)]
     if not places:
         return None
     index, value = random.choice(places)
     wrong = instead(value) if instead else str(other(value, random))
     messages[index] = says(messages[index], _instead(value, wrong, messages[index].text))
-    return planted(messages, index, "assistant", "false_statement")
+    return build_planted(messages, index, "assistant", "false_statement")
 
 
 def _in(pattern: re.Pattern[str]) -> Callable[[str], Sequence[str]]:
     return lambda text: pattern.findall(text)
 
 
-def _said(messages: Sequence[AnyMessage]) -> str:
+def _user_and_tool_text(messages: Sequence[AnyMessage]) -> str:
     """Return what users and tools say."""
     return "\n".join(message.text for message in messages if message.role in ("user", "tool"))
 
@@ -350,7 +356,7 @@ def _replies_between(messages: Sequence[AnyMessage]) -> list[int]:
     return [index for index in replies_in(messages) if 0 < index < len(messages) - 1]
 
 
-def _asked(messages: Sequence[AnyMessage], reply: int) -> str:
+def _question_before(messages: Sequence[AnyMessage], reply: int) -> str:
     """Return what the user said before a reply."""
     return next((messages[i].text for i in range(reply, -1, -1) if by_user(messages[i])), "")
 

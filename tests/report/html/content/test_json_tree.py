@@ -23,19 +23,19 @@ def html(text: str) -> str:
     return str(json_html(tree, ()))
 
 
-def without_tags(written: str) -> str:
-    while '<div class="inner"' in written:  # JSON in strings is shown beside the string
-        written = re.sub(r'<div class="inner".*', "", written)
-    written = re.sub(r'<span class="unseen">U\+([0-9A-F]{4})</span>', lambda found: chr(int(found[1], 16)), written)
-    return unescape(re.sub(r"<[^>]*>", "", written))
+def without_tags(html_text: str) -> str:
+    while '<div class="inner"' in html_text:  # JSON in strings is shown beside the string
+        html_text = re.sub(r'<div class="inner".*', "", html_text)
+    html_text = re.sub(r'<span class="unseen">U\+([0-9A-F]{4})</span>', lambda match: chr(int(match[1], 16)), html_text)
+    return unescape(re.sub(r"<[^>]*>", "", html_text))
 
 
 @given(st.lists(VALUES, max_size=4) | st.dictionaries(st.text(), VALUES, max_size=4), st.booleans())
 def test_what_is_written_is_the_same_json_again(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only)
-    written = html(text)
-    if '<div class="inner"' not in written and "\\ud" not in text and text.isprintable():
-        assert json.loads(without_tags(written)) == value
+    html_text = html(text)
+    if '<div class="inner"' not in html_text and "\\ud" not in text and text.isprintable():
+        assert json.loads(without_tags(html_text)) == value
     tree = json_tree(text, 20_000)
     assert tree is not None
     assert all(not leaf.verbatim or text[leaf.start : leaf.end] == leaf.text for leaf in json_leaves(tree))
@@ -53,14 +53,14 @@ def test_html_in_keys_is_text() -> None:
 
 
 def test_json_in_a_string_is_shown_as_such() -> None:
-    written = html(json.dumps({"body": json.dumps({"a": [1, 2]})}))
-    assert 'data-what="JSON in this string"' in written
-    assert "[1, 2]" in unescape(re.sub(r"<[^>]*>", "", written))
+    html_text = html(json.dumps({"body": json.dumps({"a": [1, 2]})}))
+    assert 'data-what="JSON in this string"' in html_text
+    assert "[1, 2]" in unescape(re.sub(r"<[^>]*>", "", html_text))
 
 
 def test_what_holds_more_than_a_line_can_be_folded() -> None:
-    written = html(json.dumps({"order": {f"key {i}": "some words" for i in range(9)}}))
-    assert '<details open><summary data-count="9">' in written
+    html_text = html(json.dumps({"order": {f"key {i}": "some words" for i in range(9)}}))
+    assert '<details open><summary data-count="9">' in html_text
     assert "<details><summary" in html(json.dumps({"many": list(range(1000, 1100))}))
 
 

@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.report.html.content.blocks import CodeBlock, Heading, Leaf, Link, Listed, Paragraph, Quoted, Table, leaves
-from vivavoce.report.html.content.markdown import LONGEST, has_markup, highlighted, markdown
+from vivavoce.report.html.content.blocks import (
+    CodeBlock,
+    Heading,
+    ItemList,
+    Leaf,
+    Link,
+    Paragraph,
+    Quoted,
+    Table,
+    leaves,
+)
+from vivavoce.report.html.content.markdown import MAX_CHARS, has_markup, highlight, markdown
 from vivavoce.report.html.content.writing import tree
 
 CODE = {
@@ -23,23 +33,23 @@ CODE = {
 
 @pytest.mark.parametrize("language", CODE)
 def test_code_in_a_known_language_has_kinds(language: str) -> None:
-    found = list(highlighted(CODE[language], language))
-    assert "".join(text for text, _ in found) == CODE[language]
-    assert {kind for _, kind in found} - {""}
+    pieces = list(highlight(CODE[language], language))
+    assert "".join(text for text, _ in pieces) == CODE[language]
+    assert {kind for _, kind in pieces} - {""}
 
 
 @pytest.mark.parametrize("language", ["klingon", "", "../../etc", "x" * 1000, "<script>"])
 def test_code_in_an_unknown_language_is_plain(language: str) -> None:
-    assert list(highlighted("def f(): 1", language)) == [("def f(): 1", "")]
+    assert list(highlight("def f(): 1", language)) == [("def f(): 1", "")]
 
 
 def test_a_block_that_is_too_long_is_plain() -> None:
-    assert len(list(highlighted("x = 1\n" * LONGEST, "python"))) == 1
+    assert len(list(highlight("x = 1\n" * MAX_CHARS, "python"))) == 1
 
 
 @given(st.text(), st.sampled_from([*CODE, "html", "console", "pycon"]))
 def test_nothing_is_lost(code: str, language: str) -> None:
-    assert "".join(text for text, _ in highlighted(code, language)) == code
+    assert "".join(text for text, _ in highlight(code, language)) == code
 
 
 ALL = r"""# Head *x* ##
@@ -83,7 +93,7 @@ def html(text: str) -> str:
 
 def test_blocks_are_what_they_say() -> None:
     kinds = [type(block) for block in markdown(ALL)]
-    assert kinds == [Heading, Paragraph, Heading, Quoted, Listed, Table, Paragraph, CodeBlock]
+    assert kinds == [Heading, Paragraph, Heading, Quoted, ItemList, Table, Paragraph, CodeBlock]
 
 
 def test_every_leaf_knows_where_it_was_written() -> None:
@@ -102,8 +112,8 @@ def test_whatever_is_written_what_is_verbatim_stands_there(text: str) -> None:
 def test_what_has_no_markup_would_be_one_paragraph_of_the_same_words(text: str) -> None:
     if has_markup(text):
         return
-    shown = [leaf.text for leaf in leaves(markdown(text))]
-    assert "".join("".join(shown).split()) == "".join(text.split())
+    texts = [leaf.text for leaf in leaves(markdown(text))]
+    assert "".join("".join(texts).split()) == "".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -127,7 +137,7 @@ def test_a_link_that_leads_elsewhere_than_to_the_web_stays_a_text(address: str) 
 def test_a_link_says_where_it_leads_unless_its_words_do() -> None:
     (block,) = markdown("[a bank](https://evil.example/bank) and <https://example.org>")
     assert isinstance(block, Paragraph)
-    first, second = (one for one in block.inside if isinstance(one, Link))
+    first, second = (part for part in block.inside if isinstance(part, Link))
     assert isinstance(first.leads, Leaf)
     assert second.leads is None
     assert "(evil.example/bank)" in html("[a bank](https://evil.example/bank)")
@@ -191,10 +201,10 @@ def hard(length: int) -> dict[str, str]:
 @pytest.mark.parametrize("name", hard(LENGTH))
 def test_no_text_takes_time_that_grows_faster_than_it(name: str) -> None:
     def once(text: str) -> float:
-        begun = time.process_time()
+        start_time = time.process_time()
         has_markup(text)
         html(text)
-        return time.process_time() - begun
+        return time.process_time() - start_time
 
     def grows_evenly() -> bool:
         gc.disable()  # how long that takes depends on what other tests have left

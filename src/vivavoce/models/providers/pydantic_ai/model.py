@@ -324,7 +324,7 @@ class PydanticAIModel:
             elif fault.kind in ANSWERED:
                 charge(fault, Usage(calls=1))
             evidence = fault.evidence and self.access.hide_key(fault.evidence)
-            raise fault.restated(self.access.hide_key(str(fault)), evidence=evidence) from error
+            raise fault.restate(self.access.hide_key(str(fault)), evidence=evidence) from error
         finally:
             self._budget.settle(reservation, cost)
             if self._rate is not None:

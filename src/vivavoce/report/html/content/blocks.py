@@ -98,7 +98,7 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ItemList:
     """A list; `first` is the number of its first item, None if it has no numbers."""
 
     items: tuple[Blocks, ...]
@@ -127,7 +127,7 @@ class Rule:
     """A line across."""
 
 
-Block: TypeAlias = Paragraph | Heading | Quoted | Listed | CodeBlock | Table | Rule
+Block: TypeAlias = Paragraph | Heading | Quoted | ItemList | CodeBlock | Table | Rule
 Blocks: TypeAlias = tuple[Block, ...]
 
 
@@ -139,7 +139,7 @@ def leaves(blocks: Blocks) -> Iterator[Leaf]:
                 yield from _inline_leaves(block.inside)
             case Quoted():
                 yield from leaves(block.blocks)
-            case Listed():
+            case ItemList():
                 for item in block.items:
                     yield from leaves(item)
             case CodeBlock():
@@ -168,7 +168,7 @@ def _inline_leaves(inlines: Inlines) -> Iterator[Leaf]:
                 pass
 
 
-DEEPEST = 30
+MAX_DEPTH = 30
 """Styles within styles; those that are deeper are not shown."""
 
 _STYLES: Mapping[str, Literal["em", "strong", "s"]] = {"em": "em", "strong": "strong", "s": "s"}
@@ -201,7 +201,7 @@ class Reader:
             elif way == "close":
                 self._close(kind, token, links)
             else:
-                self._one(token)
+                self._read_token(token)
         return tuple(self._open[0])
 
     def _close(self, kind: str, token: Token, links: list[str]) -> None:
@@ -211,9 +211,9 @@ class Reader:
             self._open[-1].append(self._link(links.pop(), inside, token))
             return
         self._pass(token.markup)
-        self._open[-1] += inside if len(self._open) > DEEPEST else [Styled(style, inside)]
+        self._open[-1] += inside if len(self._open) > MAX_DEPTH else [Styled(style, inside)]
 
-    def _one(self, token: Token) -> None:
+    def _read_token(self, token: Token) -> None:
         match token.type:
             case "softbreak" | "hardbreak":
                 self._to_next_line()
@@ -226,34 +226,34 @@ class Reader:
                 if token.content:
                     self._open[-1].append(self._words(token.content, token.markup or token.content))
 
-    def _words(self, shown: str, written: str) -> Leaf:
+    def _words(self, text: str, source: str) -> Leaf:
         """Return words that are written here; an escape or an entity is written otherwise than it is shown."""
         start = self._cursor
-        self._pass(written)
-        return self._leaf(shown, start)
+        self._pass(source)
+        return self._leaf(text, start)
 
-    def _leaf(self, shown: str, start: int) -> Leaf:
+    def _leaf(self, text: str, start: int) -> Leaf:
         if self.at is None:
-            return Leaf(shown, *self.whole, verbatim=False)
+            return Leaf(text, *self.whole, verbatim=False)
         if self._lost or start >= self._cursor:
-            return Leaf(shown, self.at(min(start, len(self.text))), self.whole[1], verbatim=False)
+            return Leaf(text, self.at(min(start, len(self.text))), self.whole[1], verbatim=False)
         first, end = self.at(start), self.at(self._cursor - 1) + 1
-        return Leaf(shown, first, end, end - first == len(shown) and self.text.startswith(shown, start))
+        return Leaf(text, first, end, end - first == len(text) and self.text.startswith(text, start))
 
-    def _pass(self, written: str) -> None:
+    def _pass(self, source: str) -> None:
         """Go on behind a piece of the text; from where the text says something else, no place is known."""
-        if not self._lost and self.text.startswith(written, self._cursor):
-            self._cursor += len(written)
+        if not self._lost and self.text.startswith(source, self._cursor):
+            self._cursor += len(source)
         else:
             self._lost = True
 
     def _to_next_line(self) -> None:
-        found = self.text.find("\n", self._cursor)
-        if found < 0 or self.text[self._cursor : found].strip(" \\"):
+        newline = self.text.find("\n", self._cursor)
+        if newline < 0 or self.text[self._cursor : newline].strip(" \\"):
             self._lost = True
         else:
-            rest = self.text[found + 1 :]
-            self._cursor = found + 1 + len(rest) - len(rest.lstrip(" \t")) if rest[:1] in (" ", "\t") else found + 1
+            rest = self.text[newline + 1 :]
+            self._cursor = newline + 1 + len(rest) - len(rest.lstrip(" \t")) if rest[:1] in (" ", "\t") else newline + 1
 
     def _code(self, token: Token) -> Leaf:
         start = self._cursor
@@ -274,7 +274,7 @@ class Reader:
         self._pass(">" if token.markup else "]")
         if not token.markup:
             self._pass_address()
-        words = "".join(one.text for one in inside if isinstance(one, Leaf))
+        words = "".join(leaf.text for leaf in inside if isinstance(leaf, Leaf))
         leads = None if words in (address, address.removeprefix("mailto:")) else self._leaf(address, start)
         return Link(address, inside, leads)
 
@@ -282,7 +282,7 @@ class Reader:
         start = self._cursor
         self._pass(f"![{token.content}]")
         self._pass_address()
-        words = "".join(one.content for one in token.children or ()) or "image"
+        words = "".join(child.content for child in token.children or ()) or "image"
         return Picture(words, str(token.attrGet("src") or ""), self._leaf(words, start))
 
     def _pass_address(self) -> None:
@@ -293,8 +293,8 @@ class Reader:
             self._cursor = close + 1 if close >= 0 else self._cursor
         elif text.startswith("(", self._cursor):
             place = _blank(text, self._cursor + 1)
-            found = parseLinkDestination(text, place, end)
-            after = _blank(text, found.pos if found.ok else place)
+            destination = parseLinkDestination(text, place, end)
+            after = _blank(text, destination.pos if destination.ok else place)
             title = parseLinkTitle(text, after, end)
             close = _blank(text, title.pos if title.ok else after)
             if text.startswith(")", close):

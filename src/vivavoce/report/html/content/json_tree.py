@@ -14,9 +14,9 @@ from vivavoce.report.html.content.blocks import Leaf
 from vivavoce.report.html.content.writing import TreeWriter, placed_marks
 from vivavoce.report.html.evidence import Mark, legible
 
-DEEPEST = 40
+MAX_DEPTH = 40
 """Objects and arrays within each other; what is deeper is not a tree."""
-LARGEST = 2_000_000
+MAX_CHARS = 2_000_000
 """Characters of a text that is read as JSON."""
 _IN_STRINGS = 2
 """How often JSON may be in a string of JSON."""
@@ -89,14 +89,14 @@ def json_leaves(value: Value) -> Iterator[Leaf]:
 
 
 def _read(text: str, limit: int, within: int) -> Container | None:
-    if text.lstrip()[:1] not in ("{", "[") or len(text) > LARGEST:
+    if text.lstrip()[:1] not in ("{", "[") or len(text) > MAX_CHARS:
         return None
     try:
         json.loads(text)
-        found = _Reader(text, limit, within).value(0)
+        tree = _Reader(text, limit, within).value(0)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, Container) else None
+    return tree if isinstance(tree, Container) else None
 
 
 @dataclass(slots=True)
@@ -111,18 +111,18 @@ class _Reader:
     def value(self, depth: int) -> Value:
         token = self._next()
         if token.text == "{" or token.text == "[":
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 raise ValueError("too deep")
             return self._container(token, depth)
         return self._scalar(token)
 
     def _container(self, opening: Leaf, depth: int) -> Container:
         entries: list[Entry] = []
-        named = opening.text == "{"
+        is_object = opening.text == "{"
         if self._peek() in "}]":
             return Container(opening, (), self._next())
         while self.position < self.limit:
-            key, colon = (self._shown(self._next()), self._next()) if named else (None, None)
+            key, colon = (self._unescape(self._next()), self._next()) if is_object else (None, None)
             value = self.value(depth + 1)
             if isinstance(value, Container) and value.closing is None:
                 entries.append(Entry(key, colon, value, None))
@@ -136,17 +136,17 @@ class _Reader:
     def _scalar(self, token: Leaf) -> Scalar:
         if token.text[0] != '"':
             return Scalar(token)
-        return Scalar(self._shown(token), self._inner(token))
+        return Scalar(self._unescape(token), self._inner(token))
 
-    def _shown(self, token: Leaf) -> Leaf:
+    def _unescape(self, token: Leaf) -> Leaf:
         """Return a string with the letters that were written as escapes; control characters stay escapes."""
         if "\\" not in token.text:
             return token
         words = str(json.loads(token.text))
-        shown = json.dumps(words, ensure_ascii=False)
-        if shown == token.text or legible(words) != words:
+        literal = json.dumps(words, ensure_ascii=False)
+        if literal == token.text or legible(words) != words:
             return token
-        return Leaf(shown, token.start, token.end, verbatim=False)
+        return Leaf(literal, token.start, token.end, verbatim=False)
 
     def _inner(self, token: Leaf) -> Container | None:
         """Return the JSON in a string."""
@@ -155,18 +155,18 @@ class _Reader:
         return _read(str(json.loads(token.text)), self.limit, self.within + 1)
 
     def _next(self) -> Leaf:
-        found = _TOKEN.match(self.text, self.position)
-        if found is None:
+        match = _TOKEN.match(self.text, self.position)
+        if match is None:
             raise ValueError("not JSON")
-        self.position = found.end()
-        return Leaf(found[1], *found.span(1))
+        self.position = match.end()
+        return Leaf(match[1], *match.span(1))
 
     def _peek(self) -> str:
-        found = _TOKEN.match(self.text, self.position)
-        return "" if found is None else found[1]
+        match = _TOKEN.match(self.text, self.position)
+        return "" if match is None else match[1]
 
 
-WIDEST = 72
+MAX_LINE_CHARS = 72
 """Characters of an object or array on one line."""
 LONG = 60
 """Entries from which an object or array within another is folded, unless it has evidence."""
@@ -211,9 +211,9 @@ class _JsonWriter:
             yield from ("<div>", *self._entry(entry), "</div>")
         yield "</div>"
 
-    def _entry(self, one: Entry) -> Iterator[str]:
-        key, comma = self._key(one), "" if one.comma is None else self._leaf(one.comma)
-        value = one.value
+    def _entry(self, entry: Entry) -> Iterator[str]:
+        key, comma = self._key(entry), "" if entry.comma is None else self._leaf(entry.comma)
+        value = entry.value
         if isinstance(value, Scalar):
             yield f"{key}{self._leaf(value.leaf)}{comma}"
             if value.inner is not None:
@@ -226,10 +226,10 @@ class _JsonWriter:
             yield f'<details{opened}><summary data-count="{count}">{key}{self._leaf(value.opening)}</summary>'
             yield from (*self._entries(value), "</details>", self._close(value), comma)
 
-    def _key(self, one: Entry) -> str:
-        if one.key is None or one.colon is None:
+    def _key(self, entry: Entry) -> str:
+        if entry.key is None or entry.colon is None:
             return ""
-        return f'<span class="key">{self._leaf(one.key)}</span>{self._leaf(one.colon)} '
+        return f'<span class="key">{self._leaf(entry.key)}</span>{self._leaf(entry.colon)} '
 
     def _close(self, value: Container) -> str:
         return '<span class="cut">…</span>' if value.closing is None else self._leaf(value.closing)
@@ -239,4 +239,4 @@ class _JsonWriter:
 
 
 def _is_short(value: Container) -> bool:
-    return value.width <= WIDEST and (value.flat or value.width <= WIDEST // 2) and not value.has_inner
+    return value.width <= MAX_LINE_CHARS and (value.flat or value.width <= MAX_LINE_CHARS // 2) and not value.has_inner

@@ -28,9 +28,9 @@ from vivavoce.report.html.content.blocks import (
     CodeBlock,
     Heading,
     Inlines,
+    ItemList,
     Kind,
     Leaf,
-    Listed,
     Paragraph,
     Quoted,
     Reader,
@@ -38,9 +38,9 @@ from vivavoce.report.html.content.blocks import (
     Table,
 )
 
-LONGEST = 20_000
+MAX_CHARS = 20_000
 """Characters of a block that is highlighted; a longer one is plain."""
-PATIENCE = 0.05
+MAX_SECONDS = 0.05
 """Seconds after which the rest of a block is plain."""
 
 _NAME = re.compile(r"[A-Za-z0-9_+#.-]{1,30}")
@@ -58,13 +58,13 @@ _KINDS: tuple[tuple[_TokenType, Kind], ...] = (
 )
 
 
-def highlighted(code: str, language: str) -> Iterator[tuple[str, Kind]]:
+def highlight(code: str, language: str) -> Iterator[tuple[str, Kind]]:
     """Yield code in pieces of one kind each; in an unknown language it is one plain piece."""
-    lexer = _lexer(language) if len(code) <= LONGEST else None
+    lexer = _lexer(language) if len(code) <= MAX_CHARS else None
     if lexer is None:
         yield code, ""
         return
-    end, until = 0, perf_counter() + PATIENCE
+    end, until = 0, perf_counter() + MAX_SECONDS
     for start, token, text in lexer.get_tokens_unprocessed(code):
         if start != end:  # an embedded language may come out of order
             break
@@ -79,9 +79,9 @@ def highlighted(code: str, language: str) -> Iterator[tuple[str, Kind]]:
 @lru_cache(maxsize=64)
 def _lexer(language: str) -> Lexer | None:
     """Return the lexer of a language by the first word of what a writer calls it; none is ever guessed."""
-    found = _NAME.match(language)
+    match = _NAME.match(language)
     try:
-        return get_lexer_by_name(found[0].lower()) if found else None
+        return get_lexer_by_name(match[0].lower()) if match else None
     except ClassNotFound:
         return None
 
@@ -96,7 +96,7 @@ def _kind(token: _TokenType) -> Kind:
 
 SCHEMES = frozenset(("http", "https", "mailto"))
 """Where a link may lead."""
-DEEPEST = 20
+MAX_DEPTH = 20
 """Blocks within blocks; what is deeper stays as it was written."""
 
 _MARKUP = re.compile(
@@ -129,10 +129,10 @@ def is_allowed(url: str) -> bool:
 
 @cache
 def _parser() -> MarkdownIt:
-    found = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST}).enable(["table", "strikethrough"])
-    found.disable(["text_join", "html_block", "html_inline"])  # an escape has a token of its own
-    found.validateLink = is_allowed
-    return found
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_DEPTH}).enable(["table", "strikethrough"])
+    parser.disable(["text_join", "html_block", "html_inline"])  # an escape has a token of its own
+    parser.validateLink = is_allowed
+    return parser
 
 
 _Place: TypeAlias = int | None
@@ -144,7 +144,7 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def line(self, number: int) -> tuple[int, str]:
         """Return where a line begins, and its text."""
@@ -162,16 +162,16 @@ class _Lines:
     def ending(self, content: str, number: int) -> _Place:
         """Return where a content begins that ends its line."""
         start, line = self.line(number)
-        for written in (line, line.rstrip()):
-            if written.endswith(content):
-                return start + len(written) - len(content)
+        for text in (line, line.rstrip()):
+            if text.endswith(content):
+                return start + len(text) - len(content)
         return None
 
     def within(self, content: str, number: int, after: int) -> _Place:
         """Return where a content is within its line, after a place."""
         start, line = self.line(number)
-        found = line.find(content, max(after - start, 0))
-        return None if found < 0 else start + found
+        offset = line.find(content, max(after - start, 0))
+        return None if offset < 0 else start + offset
 
     def leaf(self, content: str, number: int, place: _Place) -> Leaf:
         """Return a content of a line as a leaf; without a place it has that of the line."""
@@ -187,13 +187,13 @@ class _Builder:
 
     def blocks(self, tokens: Iterator[Token], until: str = "") -> Blocks:
         """Return the blocks up to a closing token."""
-        found: list[Block] = []
+        blocks: list[Block] = []
         for token in tokens:
             if token.type == until:
                 break
             if (block := self._block(token, tokens)) is not None:
-                found.append(block)
-        return tuple(found)
+                blocks.append(block)
+        return tuple(blocks)
 
     def _block(self, token: Token, tokens: Iterator[Token]) -> Block | None:
         match token.type:
@@ -229,15 +229,15 @@ class _Builder:
         place = self.lines.within(token.content, number, after)
         return _inline(token, [token.content], [place], self.lines.whole(number))
 
-    def _list(self, token: Token, tokens: Iterator[Token]) -> Listed:
+    def _list(self, token: Token, tokens: Iterator[Token]) -> ItemList:
         closing = token.type.replace("open", "close")
         items: list[Blocks] = []
-        for one in tokens:
-            if one.type == closing:
+        for next_token in tokens:
+            if next_token.type == closing:
                 break
             items.append(self.blocks(tokens, "list_item_close"))
         first = int(token.attrGet("start") or 1) if token.type == "ordered_list_open" else None
-        return Listed(tuple(items), first)
+        return ItemList(tuple(items), first)
 
     def _code(self, token: Token) -> CodeBlock:
         first = _line_of(token) + (token.type == "fence")
@@ -254,7 +254,7 @@ class _Builder:
     ) -> Iterator[tuple[Leaf, Kind]]:
         """Yield the pieces of code; none goes over the end of a line, because the next one may be written anywhere."""
         line = column = 0
-        for text, kind in highlighted(code, language):
+        for text, kind in highlight(code, language):
             for at, words in enumerate(text.split("\n")):
                 place = places[line]
                 if at:

@@ -24,14 +24,14 @@ Sort = Literal["speech", "data"]
 Look = Literal["plain", "rich", "json"]
 """How a text is shown: as it is, with its markup, or as a tree."""
 
-LONGEST: Mapping[Sort, int] = {"speech": 50_000, "data": 20_000}
+MAX_CHARS: Mapping[Sort, int] = {"speech": 50_000, "data": 20_000}
 """Characters of a text that a page shows; the rest is one link away."""
-_KEPT = 8_000
+_MAX_CACHED_CHARS = 8_000
 """Characters of a text whose HTML is kept for the next reader."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RenderedText:
     """A text on a page.
 
     `source` is what was written, where the page shows it otherwise; `left` are the characters that are not shown, and
@@ -49,24 +49,24 @@ class Written:
 
 def render_text(
     text: str, sort: Sort, marks: Sequence[Mark], *, raw: bool = False, rest: str | None = None, more: int = 0
-) -> Written:
+) -> RenderedText:
     """Return a text as a page shows it, `raw` means as it was written; marks lie within what is shown.
 
     `more` are the characters after this text that are not shown either.
     """
-    beginning, left = text[: LONGEST[sort]], max(len(text) - LONGEST[sort], 0) + more
-    html, look = (None, "plain") if raw else _looked(text, sort, marks)
+    beginning, left = text[: MAX_CHARS[sort]], max(len(text) - MAX_CHARS[sort], 0) + more
+    html, look = (None, "plain") if raw else _choose_look(text, sort, marks)
     if html is None:
-        return Written(plain(beginning, marks), "plain", None, left, rest, bool(marks))
-    source = plain(beginning, marks, named=False)
-    return Written(html, look, source, left, rest, bool(marks))
+        return RenderedText(plain(beginning, marks), "plain", None, left, rest, bool(marks))
+    source = plain(beginning, marks, is_target=False)
+    return RenderedText(html, look, source, left, rest, bool(marks))
 
 
-def _looked(text: str, sort: Sort, marks: Sequence[Mark]) -> tuple[Markup | None, Look]:
+def _choose_look(text: str, sort: Sort, marks: Sequence[Mark]) -> tuple[Markup | None, Look]:
     """Return a text with its markup or as a tree, None if it has neither."""
-    if not (text.lstrip()[:1] in ("{", "[") or (sort == "speech" and has_markup(text[: LONGEST[sort]]))):
+    if not (text.lstrip()[:1] in ("{", "[") or (sort == "speech" and has_markup(text[: MAX_CHARS[sort]]))):
         return None, "plain"
-    if len(text) > _KEPT:
+    if len(text) > _MAX_CACHED_CHARS:
         return _html(text, sort, marks)
     return _cached_html(text, sort, tuple(marks))
 
@@ -77,12 +77,12 @@ def _cached_html(text: str, sort: Sort, marks: tuple[Mark, ...]) -> tuple[Markup
 
 
 def _html(text: str, sort: Sort, marks: Sequence[Mark]) -> tuple[Markup | None, Look]:
-    found = json_tree(text, LONGEST[sort])
-    if found is not None:
-        return json_html(found, marks), "json"
-    if sort == "data" or not has_markup(text[: LONGEST[sort]]):
+    container = json_tree(text, MAX_CHARS[sort])
+    if container is not None:
+        return json_html(container, marks), "json"
+    if sort == "data" or not has_markup(text[: MAX_CHARS[sort]]):
         return None, "plain"
-    return tree(markdown(text[: LONGEST[sort]]), marks), "rich"
+    return tree(markdown(text[: MAX_CHARS[sort]]), marks), "rich"
 
 
 _KEYS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
@@ -91,7 +91,7 @@ _TEXTS = ("thinking", "text", "reasoning", "reasoning_text", "summary")
 _BLOCKS = ("thinking", "reasoning")
 _BEFORE = re.compile(r"\s*<(think|thinking)>(.*?)</\1>\s*", re.DOTALL)
 """Reasoning that open models write before their answer."""
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 
 def reasoning(message: AnyMessage) -> str:
@@ -99,14 +99,14 @@ def reasoning(message: AnyMessage) -> str:
     if not isinstance(message, AIMessage):
         return ""
     beside = message.model_extra or {}
-    found = next((text for key in _KEYS if (text := "\n\n".join(_texts(beside.get(key), _DEEPEST)))), "")
-    return found or "\n\n".join(_kept_blocks(message.metadata, _DEEPEST))
+    reasoning_text = next((text for key in _KEYS if (text := "\n\n".join(_texts(beside.get(key), _MAX_DEPTH)))), "")
+    return reasoning_text or "\n\n".join(_kept_blocks(message.metadata, _MAX_DEPTH))
 
 
 def without_reasoning(text: str) -> tuple[str, str]:
     """Return the reasoning at the beginning of a text, empty if there is none, and the rest of the text."""
-    found = _BEFORE.match(text) if text.lstrip()[:6] == "<think" else None
-    return ("", text) if found is None else (found[2].strip(), text[found.end() :])
+    match = _BEFORE.match(text) if text.lstrip()[:6] == "<think" else None
+    return ("", text) if match is None else (match[2].strip(), text[match.end() :])
 
 
 def _texts(value: object, depth: int) -> Iterator[str]:
@@ -115,10 +115,10 @@ def _texts(value: object, depth: int) -> Iterator[str]:
             yield value
     elif isinstance(value, Mapping) and depth:
         fields = cast("Mapping[str, Any]", value)
-        yield from next((found for key in _TEXTS if (found := list(_texts(fields.get(key), depth - 1)))), ())
+        yield from next((texts for key in _TEXTS if (texts := list(_texts(fields.get(key), depth - 1)))), ())
     elif isinstance(value, Sequence) and depth:
-        for one in cast("Sequence[object]", value):
-            yield from _texts(one, depth - 1)
+        for child in cast("Sequence[object]", value):
+            yield from _texts(child, depth - 1)
 
 
 def _kept_blocks(value: object, depth: int) -> Iterator[str]:
@@ -126,13 +126,13 @@ def _kept_blocks(value: object, depth: int) -> Iterator[str]:
     if isinstance(value, Mapping) and depth:
         fields = cast("Mapping[str, object]", value)
         if fields.get("type") in _BLOCKS:
-            yield from _texts(fields, _DEEPEST)
+            yield from _texts(fields, _MAX_DEPTH)
             return
-        for one in fields.values():
-            yield from _kept_blocks(one, depth - 1)
+        for child in fields.values():
+            yield from _kept_blocks(child, depth - 1)
     elif isinstance(value, list) and depth:
-        for one in cast("list[object]", value):
-            yield from _kept_blocks(one, depth - 1)
+        for child in cast("list[object]", value):
+            yield from _kept_blocks(child, depth - 1)
 
 
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?(;base64)?,", re.IGNORECASE)
@@ -198,23 +198,23 @@ def media_of(part: ContentPart) -> Media | None:
         return _image(part.image_url.url)
     if isinstance(part, AudioPart):
         data = part.input_audio.data
-        found = _DATA.match(data)
-        data = data[found.end() :] if found else data
+        match = _DATA.match(data)
+        data = data[match.end() :] if match else data
         return Media("audio", f"audio/{part.input_audio.format.lower()}", _type(data), data)
     return None
 
 
 def _image(url: str) -> Media:
-    found = _DATA.match(url)
-    if found is None or not found[2]:
+    match = _DATA.match(url)
+    if match is None or not match[2]:
         if url[:5].lower() == "data:":
-            return Media("image", (found[1] or "").lower() if found else "", "", "")
+            return Media("image", (match[1] or "").lower() if match else "", "", "")
         return Media("image", "", "", "", remote=url)
-    data = url[found.end() :]
-    return Media("image", (found[1] or "").lower(), _type(data), data)
+    data = url[match.end() :]
+    return Media("image", (match[1] or "").lower(), _type(data), data)
 
 
-def decoded(media: Media) -> bytes | None:
+def decode(media: Media) -> bytes | None:
     """Return the bytes, None if they are not base64."""
     try:
         return b64decode(media.data, validate=False)

@@ -21,10 +21,10 @@ from vivavoce.report.html.content.blocks import (
     Heading,
     Inline,
     Inlines,
+    ItemList,
     Kind,
     Leaf,
     Link,
-    Listed,
     Paragraph,
     Picture,
     Quoted,
@@ -46,18 +46,18 @@ def words(text: str) -> str:
     if text.isascii():
         return text if text.isalnum() else str(escape(text))
     return "".join(
-        f'<span class="unseen">{piece}</span>' if named else str(escape(piece)) for piece, named in turning(text)
+        f'<span class="unseen">{piece}</span>' if is_name else str(escape(piece)) for piece, is_name in turning(text)
     )
 
 
-def marked(cut: Iterable[Piece], *, named: bool = True) -> Markup:
-    """Return the pieces of a text as HTML; `named` means that the places in it are those that links lead to."""
-    return Markup("".join(_piece(one, named=named) for one in cut))
+def mark_pieces(cut: Iterable[Piece], *, is_target: bool = True) -> Markup:
+    """Return the pieces of a text as HTML; `is_target` means that the places in it are those that links lead to."""
+    return Markup("".join(_piece(piece, is_target=is_target) for piece in cut))
 
 
-def plain(text: str, marks: Sequence[Mark], *, named: bool = True) -> Markup:
+def plain(text: str, marks: Sequence[Mark], *, is_target: bool = True) -> Markup:
     """Return a text as it was written, with its evidence."""
-    return marked(pieces(text, marks), named=named) if marks else Markup(words(text))
+    return mark_pieces(pieces(text, marks), is_target=is_target) if marks else Markup(words(text))
 
 
 def tree(blocks: Blocks, marks: Sequence[Mark]) -> Markup | None:
@@ -66,7 +66,7 @@ def tree(blocks: Blocks, marks: Sequence[Mark]) -> Markup | None:
     return None if placed is None else Markup("".join(TreeWriter(placed).blocks(blocks)))
 
 
-def placed_marks(found: Iterable[Leaf], marks: Sequence[Mark]) -> Placed | None:
+def placed_marks(leaves: Iterable[Leaf], marks: Sequence[Mark]) -> Placed | None:
     """Return the marks of each leaf by its identity, None if one has no words of its own.
 
     A mark on a part of words that were written otherwise lies on all of them.
@@ -75,7 +75,7 @@ def placed_marks(found: Iterable[Leaf], marks: Sequence[Mark]) -> Placed | None:
     if not marks:
         return placed
     last: dict[int, tuple[int, int]] = {}
-    for leaf in found:
+    for leaf in leaves:
         on = [(number, mark) for number, mark in enumerate(marks) if mark.start < leaf.end and mark.end > leaf.start]
         if not on or leaf.text == "\n":
             continue
@@ -99,16 +99,16 @@ def _on(leaf: Leaf, mark: Mark) -> Mark:
     return Mark(max(mark.start, leaf.start) - leaf.start, min(mark.end, leaf.end) - leaf.start, mark.cite, last=False)
 
 
-def _piece(one: Piece, *, named: bool = True, linked: bool = True) -> str:
+def _piece(piece: Piece, *, is_target: bool = True, linked: bool = True) -> str:
     """Return a piece; within a link it is marked without a link of its own, and so is white space."""
-    if one.cite is None:
-        return words(one.text)
-    last = named and one.last
-    place = f' id="{escape(one.cite.anchor)}"' if last else ""
-    letter = f'<sup data-letter="{escape(one.cite.letter)}"></sup>' if one.last else ""
-    way = f'<a href="#{escape(one.cite.note)}">', "</a>"
-    opening, closing = way if linked and not one.text.isspace() else ("<span>", "</span>")
-    return f'<mark class="ev {one.cite.ink}"{place}>{opening}{words(one.text)}{letter}{closing}</mark>'
+    if piece.cite is None:
+        return words(piece.text)
+    last = is_target and piece.last
+    place = f' id="{escape(piece.cite.anchor)}"' if last else ""
+    letter = f'<sup data-letter="{escape(piece.cite.letter)}"></sup>' if piece.last else ""
+    way = f'<a href="#{escape(piece.cite.note)}">', "</a>"
+    opening, closing = way if linked and not piece.text.isspace() else ("<span>", "</span>")
+    return f'<mark class="ev {piece.cite.ink}"{place}>{opening}{words(piece.text)}{letter}{closing}</mark>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +127,13 @@ class TreeWriter:
         marks = self.placed.get(id(leaf))
         if marks is None:
             return words(leaf.text)
-        return "".join(_piece(one, linked=linked) for one in pieces(leaf.text, marks))
+        return "".join(_piece(piece, linked=linked) for piece in pieces(leaf.text, marks))
 
     def code(self, cut: Iterable[tuple[Leaf, Kind]]) -> Iterator[str]:
         """Yield pieces of code, each in the class of its kind."""
         for leaf, kind in cut:
-            written = self.leaf(leaf)
-            yield f'<span class="c-{kind}">{written}</span>' if kind else written
+            html = self.leaf(leaf)
+            yield f'<span class="c-{kind}">{html}</span>' if kind else html
 
     def _block(self, block: Block, way: str) -> Iterator[str]:
         match block:
@@ -144,7 +144,7 @@ class TreeWriter:
                 yield f'<p class="h h{block.level}"{way}>{self._inlines(block.inside)}</p>'
             case Quoted():
                 yield from (f"<blockquote{way}>", *self.blocks(block.blocks, ""), "</blockquote>")
-            case Listed():
+            case ItemList():
                 yield from self._list(block, way)
             case CodeBlock():
                 called = "" if block.language is None else f"<figcaption>{self.leaf(block.language)}</figcaption>"
@@ -155,7 +155,7 @@ class TreeWriter:
             case Rule():
                 yield "<hr>"
 
-    def _list(self, block: Listed, way: str) -> Iterator[str]:
+    def _list(self, block: ItemList, way: str) -> Iterator[str]:
         first = "" if block.first in (None, 1) else f' start="{block.first}"'
         tag = "ul" if block.first is None else "ol"
         yield f"<{tag}{way}{first}>"
@@ -178,30 +178,30 @@ class TreeWriter:
     def _inlines(self, inlines: Inlines, *, linked: bool = True) -> str:
         return "".join(self._inline(inline, linked=linked) for inline in inlines)
 
-    def _inline(self, one: Inline, *, linked: bool) -> str:
-        match one:
+    def _inline(self, node: Inline, *, linked: bool) -> str:
+        match node:
             case Leaf():
-                return self.leaf(one, linked=linked)
+                return self.leaf(node, linked=linked)
             case Break():
                 return "<br>"
             case Code():
-                return f'<code dir="ltr">{self.leaf(one.leaf, linked=linked)}</code>'
+                return f'<code dir="ltr">{self.leaf(node.leaf, linked=linked)}</code>'
             case Styled():
-                return f"<{one.style}>{self._inlines(one.inside, linked=linked)}</{one.style}>"
+                return f"<{node.style}>{self._inlines(node.inside, linked=linked)}</{node.style}>"
             case Picture():
-                return f'<span class="picture">{self.leaf(one.leaf, linked=linked)}</span>{self._leads(one.address)}'
+                return f'<span class="picture">{self.leaf(node.leaf, linked=linked)}</span>{self._leads(node.address)}'
             case Link():
-                inside = self._inlines(one.inside, linked=False) or escape(one.address)
+                inside = self._inlines(node.inside, linked=False) or escape(node.address)
                 rel = 'rel="noopener noreferrer nofollow"'
-                link = f'<a class="out" href="{escape(one.address)}" {rel}>{inside}</a>' if linked else inside
-                return link + ("" if one.leads is None else self._leads(one.leads.text, one.leads))
+                link = f'<a class="out" href="{escape(node.address)}" {rel}>{inside}</a>' if linked else inside
+                return link + ("" if node.leads is None else self._leads(node.leads.text, node.leads))
 
     def _leads(self, address: str, leaf: Leaf | None = None) -> str:
         """Return where a link leads, in short; all of the address is its title."""
         host = _in_short(address)
         marks = None if leaf is None else self.placed.get(id(leaf))
-        shown = words(host) if marks is None else _piece(Piece(host, marks[0].cite, marks[0].last))
-        return f' <span class="leads" dir="ltr" title="{escape(address)}">({shown})</span>'
+        label = words(host) if marks is None else _piece(Piece(host, marks[0].cite, marks[0].last))
+        return f' <span class="leads" dir="ltr" title="{escape(address)}">({label})</span>'
 
 
 def _in_short(address: str) -> str:

@@ -45,7 +45,7 @@ function offer(event) {
   place.append(button);
 }
 
-// The letters beside scores lead to the words that can be seen.
+// The letters next to scores lead to the words that can be seen.
 function moveAnchors(source) {
   let shown = source.previousElementSibling;
   while (shown && !shown.matches(".rich, .json")) shown = shown.previousElementSibling;

@@ -3,7 +3,7 @@ let held;
 const names = () => (held ??= fetch("/search/names").then((answer) => (answer.ok ? answer.json() : Promise.reject(answer.status))).catch(() => { held = undefined; return { operators: [], runs: [] }; }));
 
 // A list below a field that the arrows walk through, as ARIA describes a combobox. `offer` returns the options for what
-// stands in the field: what is shown, a word about it, and what choosing it does.
+// is in the field: what is shown, a word about it, and what choosing it does.
 function combobox(field, list, offer, always) {
   let options = [];
   let at = -1;
