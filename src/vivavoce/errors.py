@@ -32,7 +32,7 @@ Blame = Literal["target", "tester", "judge", "grader", "store", "suite", "enviro
 
 
 class VivavoceError(Exception):
-    """The root of every error raised on purpose; each can be pickled, so that one process can tell another."""
+    """The root of every error raised on purpose; each can be pickled, to pass it between processes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore_error, (type(self), self.args, vars(self))

@@ -50,7 +50,7 @@ class Command:
 
     With `of="compare"` it is a part of another command, as in `viva compare groups`; otherwise `panel` says under which
     heading of `viva --help` it is listed. It is listed last, or `before` another command. It can also be called by
-    `former_name`, which is listed nowhere.
+    `former_name`, which is not listed.
     """
 
     help: str
@@ -109,7 +109,7 @@ class Feature:
 
     References are relative to `package`, which is a folder: `page:links_of_run` is a function of its module `page`.
     `hooks` are answered by the function that is named, or with the references that stand there by name. Nothing is
-    imported before a hook is called. A function takes only the arguments of the hook that it uses. The folder may have
+    imported before a hook is called. A function takes only the hook arguments that it uses. The folder may have
     `templates` and `static` for its pages.
     """
 
@@ -393,7 +393,7 @@ def _read_additions(plugin: str, kind: str, answer: Any) -> dict[str, Addition]:
     added: dict[str, Addition] = {}
     for name, reference in cast("Mapping[Any, Any]", answer).items():
         if not (isinstance(name, str) and name.strip() == name != ""):
-            raise ValueError(f"{name!r} cannot be the name of a {kind}; a name is a text")
+            raise ValueError(f"{name!r} cannot be the name of a {kind}; use text")
         if not (isinstance(reference, str) and _REFERENCE.fullmatch(reference)):
             raise ValueError(f"the {kind} '{name}' has {reference!r}; it needs a reference 'package.module:name'")
         added[name] = Addition(plugin, name, reference)

@@ -23,7 +23,7 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package.
 
-    `names` has the names of each module, which is written as in an import: `.goal` is in the package. `here` are names
+    `names` maps each module, written as in an import (`.goal` is in the package), to its names. `here` are names
     that the package defines itself, `packages` are packages in it that `dir` lists. The names of `also` can be imported
     too, but are in neither `__all__` nor `dir`.
     """

@@ -272,7 +272,7 @@ def _with_arguments(call: Mapping[str, object]) -> dict[str, object]:
     arguments = call[keys[0]]
     if not (arguments is None or isinstance(arguments, str | Mapping)):
         got = type(arguments).__name__
-        raise ValueError(f"{keys[0]} of a tool call is an object, such as {{order: 1042}}, and not a {got}")
+        raise ValueError(f"{keys[0]} of a tool call is a {got}, not an object such as {{order: 1042}}")
     if isinstance(arguments, str):
         _check_arguments(arguments, keys[0])
     return {**rest, "arguments": {} if arguments is None else arguments}
@@ -380,13 +380,13 @@ class AIMessage(Message):
 
     @property
     def words(self) -> str:
-        """What the message says: its text, or without any, the refusal that the provider marked as one."""
+        """The message's text, or if it has none, the refusal that the provider marked as such."""
         text = self.text
         return text if text.strip() else self.marked_refusal or text
 
     @property
     def marked_refusal(self) -> str | None:
-        """The text of a refusal that the provider marked as one, in a field of its own or in parts of the content."""
+        """The text of a refusal that the provider marked as such, in its own field or in parts of the content."""
         if self.refusal or not isinstance(self.content, list):
             return self.refusal or None
         return join_text_parts(part.refusal for part in self.content if isinstance(part, RefusalPart)) or None
@@ -407,7 +407,7 @@ class ToolMessage(Message):
 
     `outcome` is `failed`, `refused` (the call was never made), or `succeeded`, where the source of the message states
     it. Messages of other formats may have a mark instead, such as `status: error`; `stated_outcome` reads both. Without
-    either, the words of the result decide; `records.call_states` is the one place that asks.
+    either, the words of the result decide; `records.call_states` alone decides that.
     """
 
     role: Literal["tool"] = "tool"  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -416,7 +416,7 @@ class ToolMessage(Message):
 
     @property
     def stated_outcome(self) -> CallOutcome | None:
-        """The outcome that the message states, in `outcome` or in a mark of another format; None where words decide."""
+        """The outcome that the message states, in `outcome` or in a mark of another format; None if it states none."""
         if (outcome := read_outcome(self.outcome)) is not None:
             return outcome
         if not self.model_extra and not self.metadata:
@@ -689,9 +689,9 @@ class ConversationHistory(BaseModel):
         return self.messages
 
     def to_dict_list(self, *, include_metadata: bool = False) -> list[dict[str, Any]]:
-        """Return the messages as plain dicts, each with a role and a content; one that is null is the empty text.
+        """Return the messages as plain dicts, each with a role and a content; null becomes the empty text.
 
-        Calls of tools stay; `include_metadata` keeps timestamps, metadata and what was retrieved, too.
+        Tool calls stay; `include_metadata` keeps timestamps, metadata and retrieved contexts, too.
         """
         dicts = [message.to_dict() if include_metadata else message.to_wire() for message in self.messages]
         return [{**row, "role": row["role"], "content": row.get("content") or ""} for row in dicts]

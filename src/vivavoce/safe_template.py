@@ -357,7 +357,7 @@ def _check(tree: nodes.Node) -> None:
         count += 1
         loops += isinstance(node, nodes.For)
         if loops > MAX_NESTED_LOOPS:
-            raise TemplateSyntaxError(f"the template has more than {MAX_NESTED_LOOPS} loops in loops", node.lineno)
+            raise TemplateSyntaxError(f"the template has more than {MAX_NESTED_LOOPS} nested loops", node.lineno)
         if depth > MAX_DEPTH:
             raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", node.lineno)
         if count > MAX_NODES:
@@ -388,7 +388,7 @@ def _check_node(node: nodes.Node) -> None:
     if isinstance(node, nodes.For) and node.recursive:
         raise refuse("a recursive loop")
     if _holds_variables(node):  # held twice, a variable would double with each loop around the list
-        raise refuse("a list, tuple, or mapping that holds anything but numbers, texts, and such lists")
+        raise refuse("a list, tuple, or mapping with values other than numbers, text, and such lists")
 
 
 def _check_filter(node: nodes.Filter, refuse: Callable[[str], TemplateSyntaxError]) -> None:
@@ -396,7 +396,7 @@ def _check_filter(node: nodes.Filter, refuse: Callable[[str], TemplateSyntaxErro
         raise refuse(f"the filter '{node.name}'")
     names = ARGUMENTS.get(node.name, frozenset())
     if node.dyn_args or node.dyn_kwargs or len(node.args) + len(node.kwargs) > len(names):
-        raise refuse(f"such an argument of the filter '{node.name}'")
+        raise refuse(f"this argument of the filter '{node.name}'")
     if unknown := next((pair.key for pair in node.kwargs if pair.key not in names), None):
         raise refuse(f"the argument '{unknown}' of the filter '{node.name}'")
     if node.name == "join":
@@ -404,7 +404,7 @@ def _check_filter(node: nodes.Filter, refuse: Callable[[str], TemplateSyntaxErro
             if not isinstance(value, nodes.Const | nodes.TemplateData) or not isinstance(
                 text := value.value if isinstance(value, nodes.Const) else value.data, str
             ):
-                raise refuse("a separator of 'join' that is not a text in quotes")
+                raise refuse("a 'join' separator that is not quoted text")
             if len(text) > MAX_SEPARATOR_CHARS:
                 message = f"the template joins with {len(text):,} characters, at most {MAX_SEPARATOR_CHARS} allowed"
                 raise TemplateSyntaxError(message, node.lineno)
@@ -428,7 +428,7 @@ def _parts_of(node: nodes.Node) -> Iterator[nodes.Node]:
 def _check_call(node: nodes.Call, refuse: Callable[[str], TemplateSyntaxError]) -> None:
     method = node.node.attr if isinstance(node.node, nodes.Getattr) else None
     if method not in METHODS or node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
-        raise refuse(f"a call of '{method}'" if method else "a call")
+        raise refuse(f"a call to '{method}'" if method else "a call")
 
 
 def _loop_values(values: object, steps: int) -> Iterator[Any]:
@@ -458,7 +458,7 @@ def _charge_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any
     def run_charged(*args: Any, **kwargs: Any) -> Any:
         budget = _budget.get(None)
         if budget is None:  # Jinja tries filters of constants out while it compiles; this sandbox never asks it to
-            raise TemplateRuntimeError(f"the filter '{name}' is used outside a rendering")
+            raise TemplateRuntimeError(f"the filter '{name}' is used outside a template")
         budget.take_steps(1)
         if name not in _CHEAP:
             values = [arg for arg in args if not isinstance(arg, Environment | EvalContext)]

@@ -91,7 +91,7 @@ def test_two_runs_are_decided_only_when_asked_and_every_format_says_it(viva: Viv
         (("run", "suite.yaml", "--baseline", "base.json", "--smallest-effect", "2"), "--smallest-effect"),
         (
             ("run", "suite.yaml", "--baseline", "base.json", "--target", "worse.py:reply", "--target", "worse.py:two"),
-            "base.json: this run has none of its targets (baseline: bot.reply; run: worse.reply, worse.two); use",
+            "base.json: no target in both runs (baseline: bot.reply; run: worse.reply, worse.two); use",
         ),
         (("compare", "--baseline", "none.json"), "none.json: cannot be read"),
         (("compare", "--baseline", "base.json", "latest", "latest"), "name only the later one"),

@@ -79,7 +79,7 @@ def write_rows(rows: list[dict[str, Any]]) -> None:
 def test_the_same_release_is_as_recorded_and_leaves_the_recorded_state(viva: Viva) -> None:
     ran = viva("run", "suite.yaml", "-q", "--recording", "calls.jsonl")
     assert ran.returncode == 0
-    assert "as recorded: 2 of 2 conversations\ncalls of tools: 4 answered from the recording\n" in ran.stdout
+    assert "as recorded: 2 of 2 conversations\ntool calls: 4 answered from the recording\n" in ran.stdout
     assert "calls.jsonl covers 2 of 2 rows, recorded in run shop-" in ran.stderr
     assert "(recorded) delivered" in viva("show", "latest", "row-1").stdout
 
@@ -102,7 +102,7 @@ def test_a_call_that_was_not_recorded_is_an_error_and_nothing_is_called_in_its_p
 def test_a_tool_is_called_for_real_where_it_is_named(viva: Viva) -> None:
     ran = viva("run", "hasty.yaml", "-q", "--recording", "calls.jsonl", "--live", "refund")
     assert ran.returncode == 0
-    assert "calls of tools: 2 answered from the recording, 2 answered live" in ran.stdout
+    assert "tool calls: 2 answered from the recording, 2 answered live" in ran.stdout
     assert "different tool calls: 1 (row-2, turn 2: refund(" in ran.stdout
     verdict = "pass · expect: every conversation must pass; all 2 passed"
     assert verdict in ran.stdout, "the state is that of the live tools"

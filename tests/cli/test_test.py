@@ -156,8 +156,8 @@ def test_a_policy_is_a_text_or_a_file(viva: Viva, tmp_path: Path) -> None:
     [
         ("--policy", " ", "--policy: the text is empty"),
         ("--policy", "@empty.md", "--policy: 'empty.md' is empty"),
-        ("--must", "", "'must' holds an empty rule"),
-        ("--must-not", " ", "'must_not' holds an empty rule"),
+        ("--must", "", "'must' has an empty rule"),
+        ("--must-not", " ", "'must_not' has an empty rule"),
     ],
 )
 def test_an_empty_policy_or_rule_is_refused(viva: Viva, tmp_path: Path, option: str, text: str, why: str) -> None:

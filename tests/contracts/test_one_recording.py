@@ -154,7 +154,7 @@ def test_the_terminal_says_them(graded: GradedRun) -> None:
     )
     assert lines[2].startswith("a call that is not in the recording: 1 (calls, turn 2: calls.jsonl has no result of ")
     assert lines[3] == (
-        "calls of tools: 5 answered from the recording, 1 not in it (calls, turn 2), 1 recorded but not made: "
+        "tool calls: 5 answered from the recording, 1 not in it (calls, turn 2), 1 recorded but not made: "
         'refund({"order": "A-3"})'
     )
     assert lines[4] == (

@@ -152,7 +152,7 @@ def test_whoever_shows_tags_says_how_many_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text("def reply(message):\n    return 'yes'\n")
     held = run_suite(tmp_path / "suite.yaml", store=str(tmp_path / "kept.db"))
     assert (len(held.summary.tags), held.summary.more_tags, held.summary.tags[0].tag) == (50, 3, "all")
-    line, out = "and 3 more tags, each with no more samples than these", io.StringIO()
+    line, out = "and 3 more tags, none with more samples than these", io.StringIO()
     with Store.open(held.place, create=False) as store:
         graded = GradedRun(store, held.run, held.grading)
         Console(file=out, width=200).print(run_report(graded.summary(), worst(store, held.grading), held.run.id))

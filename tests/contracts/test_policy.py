@@ -171,7 +171,7 @@ async def test_the_policy_of_a_suite_is_that_of_the_rows_without_one_also_when_t
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        ({"policy": "a", "policy_path": "b"}, "has a policy or a policy_path, not both"),
+        ({"policy": "a", "policy_path": "b"}, "use policy or policy_path, not both"),
         ({"policy_path": "none.md"}, "'none.md' cannot be read: No such file or directory"),
         ({"policy_path": "bot.pyc"}, "'bot.pyc' is not UTF-8"),
         ({"policy_path": "empty.md"}, "'empty.md' is empty"),

@@ -253,7 +253,7 @@ def test_conversations_that_were_drawn_evenly_are_compared(graded: GradedRun, ev
 def test_a_run_that_was_stopped_says_that_the_rest_may_differ(run: RunResult) -> None:
     stopped = run.summary.model_copy(update={"attempts": 5})
     *_, last = sampled_lines(stopped)
-    assert last == "5 of the 12 drawn are judged, from the beginning of the file: it may differ from the rest"
+    assert last == "5 of the 12 drawn are judged, from the beginning of the file; the rest may differ"
     assert "half the width" in [*sampled_lines(run.summary)][-1]
 
 

@@ -101,7 +101,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"sessions": [{"user": ["a"], "input": "a"}]}, "'user' is a name, got"),
     (
         {"sessions": [{"input": "a"}, {"messages": [message_in_session("b", None)]}]},
-        "a row is asked or replayed as a whole",
+        "use the same key in all sessions",
     ),
     ({"sessions": [{"messages": [message_in_session("b", None, "assistant")]}]}, "session 1 has no user message"),
     ({"sessions": [{"input": [message_in_session("b", None, "assistant")]}]}, "'input' must be user messages, got"),

@@ -203,8 +203,7 @@ def test_the_fingerprint_is_of_the_judge_and_of_what_is_asked() -> None:
         ({"metric": "expect"}, "expect.metric: 'expect' is this grader itself; write its assertions here"),
         (
             {"metric": "own.py:kind"},
-            "expect.metric: a row names a metric by its name, not by a file; write 'own.py:kind' under graders of "
-            "the suite",
+            "expect.metric: a row cannot use a metric from a file; write 'own.py:kind' under graders of the suite",
         ),
         ([{"metric": "turn_count"}], "expect.0: turn_count has no highest score and needs a threshold"),
         ({"metric": "refusal", "config": {"langage": "en"}}, "expect: metric 'refusal': "),

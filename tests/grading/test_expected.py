@@ -129,7 +129,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ),
     (
         ["EUR"],
-        "expect.0: an assertion is a mapping such as {contains: EUR 24.90}; for this text write {contains: EUR}",
+        "expect.0: expected a mapping such as {contains: EUR 24.90}; for this text write {contains: EUR}",
     ),
     ({"weight": 2}, f"expect: has no assertion; known: {', '.join(KINDS)}"),
 ]

@@ -282,7 +282,7 @@ def test_a_fingerprint_holds_the_text_of_the_file_that_the_metric_is_from() -> N
 
 
 class Spoken(ExactMetric):
-    """The number that the assistant said last, which passes from 0.7 on."""
+    """The number that the assistant said last, which passes from 0.7 up."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(MetricConfig(name="spoken", threshold=0.7), **options)

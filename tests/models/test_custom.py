@@ -140,7 +140,7 @@ def test_a_model_passes_and_a_name_is_opened() -> None:
     ("thing", "got"), [(42, "int"), (None, "NoneType"), (Plain, "the class Plain itself"), (object(), "object")]
 )
 def test_anything_else_is_refused_with_what_is_accepted(thing: Any, got: str) -> None:
-    with pytest.raises(UsageError, match=rf"a model is a name such as openai:.*, or an object with .*; got {got}"):
+    with pytest.raises(UsageError, match=rf"expected a name such as openai:.*, or an object with .*; got {got}"):
         as_model(thing)
 
 

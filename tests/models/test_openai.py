@@ -416,9 +416,9 @@ def test_a_cost_without_a_price_cannot_be_limited() -> None:
 
 
 async def test_a_time_limit_is_no_setting_of_a_request(server: LoopbackServer, judge: OpenAIModel) -> None:
-    with pytest.raises(UsageError, match="'timeout' is not a setting of a request"):
+    with pytest.raises(UsageError, match="'timeout' is not a request setting"):
         await judge.complete(Request(ASKED, settings={"timeout": 1}))
-    with pytest.raises(UsageError, match="'timeout' is not a setting of a request"):
+    with pytest.raises(UsageError, match="'timeout' is not a request setting"):
         OpenAIModel("m-1", base_url=server.base_url, settings={"timeout": 1})
     assert server.requests == []
 

@@ -42,7 +42,7 @@ def test_fields_make_a_persona() -> None:
         ({"stile": "dry"}, "persona: no field 'stile'; did you mean 'style'"),
         ({1: "dry"}, "persona: no field '1'"),
         ({"style": 3}, "persona: style: "),
-        (7, "a persona is a name, a description or a mapping of fields, got 7"),
+        (7, "expected a name, a description or a mapping of fields, got 7"),
     ],
 )
 def test_what_is_no_persona_is_told(value: Any, complaint: str) -> None:

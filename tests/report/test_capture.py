@@ -65,7 +65,7 @@ def test_what_is_listed_for_other_turns_is_left_out_and_said(run: Run) -> None:
         "reference_tool_calls": [{"name": "f", "args": {}}],
     }
     captured = capture(run, attempt(known, "A", "B", test=True))
-    assert captured.left_out == ["ground_truth (it has another number of turns)"]
+    assert captured.left_out == ["ground_truth (different number of turns)"]
     assert "reference_tool_calls" in captured.row
 
 

@@ -220,7 +220,7 @@ def test_names_of_many_and_of_hostile_agents_are_cut_and_shown_plainly(tmp_path:
     rows = [{"id": "a", "messages": [user("hi"), *(by(f"\x1b[31mno {n}", says("x")) for n in range(200))]}]
     summary = run_of(tmp_path, rows, {"n": {"kind": "function", "function": "ascii_printable_only"}}).summary
     assert (len(summary.agents), summary.more_agents) == (50, 150)
-    assert agents_line(summary) == "and 180 more agents with no more failed turns"
+    assert agents_line(summary) == "and 180 more agents, none of them worse"
     assert not any("\x1b" in cell for row in agent_rows(summary) for cell in row)
 
 
@@ -273,7 +273,7 @@ def test_differences_are_told_with_the_earliest_one() -> None:
 def test_calls_are_told_by_who_answered_them() -> None:
     calls = CallsCovered(answered=1200, live=1, missed=2, unused=7, examples=["a()", "b()"])
     assert lines(build_recording(calls=calls, ended=["a, turn 2"]))[1] == (
-        "calls of tools: 1,200 answered from the recording, 1 answered live, 2 not in it (a, turn 2; …), "
+        "tool calls: 1,200 answered from the recording, 1 answered live, 2 not in it (a, turn 2; …), "
         "7 recorded but not made: a(), b() and 5 more"
     )
 

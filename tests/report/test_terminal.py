@@ -134,6 +134,6 @@ def test_what_is_said_of_trials_names_the_target_where_there_are_several() -> No
 def test_unequal_numbers_of_trials_are_named_with_what_each_mean_is_over() -> None:
     figures = {"pass_hat": {1: 0.5, 2: 0.25}, "pass_at": {1: 0.5, 2: 0.75}, "pass_samples": {1: 8, 2: 8}}
     uneven, even = (EXACT.model_copy(update={**figures, "scored": scored}) for scored in (19, 16))
-    line = "numbers of trials differ: this is over the 8 samples with 2 or more"
+    line = "trial counts differ: this is over the 8 samples with 2 or more"
     reports = [" ".join(render_lines(summary().model_copy(update={"graders": [row]}))) for row in (uneven, even)]
     assert [line in report for report in reports] == [True, False]

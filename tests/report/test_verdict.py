@@ -95,7 +95,7 @@ def test_every_reader_says_the_same(labelled_store: Store, viva: Viva, name: str
     assert corrected_rate.method == method
     text = corrected_text(corrected_rate, name)
     assert of in text
-    assert f"{corrected_rate.raw:.1%} pass by the judge, {corrected_rate.value:.1%} corrected" in text
+    assert f"{corrected_rate.raw:.1%} pass (judge), {corrected_rate.value:.1%} corrected" in text
     summary = graded_run.summary()
     assert list(corrected_lines(summary, name)) == [f"goal: {text}"]
     assert text in " ".join(viva("show", name, "--store", labelled_store.place).stdout.split())

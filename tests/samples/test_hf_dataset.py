@@ -69,7 +69,7 @@ def test_an_empty_dataset_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        ({"train": []}, r"one split of a dataset is needed, such as dataset\['train'\]; got dict"),
+        ({"train": []}, r"expected one split of a dataset, such as dataset\['train'\]; got dict"),
         ([{"user_input": "a"}, {"zebra": "b"}], "sample 1: unknown column 'zebra'"),
     ],
 )

@@ -177,7 +177,7 @@ def test_a_reward_of_ones_own_passes_by_its_threshold(threshold: float | None, p
         ),
         (
             {"kind": "metric", "metric": "own.py:Tone", "threshold": 0.7},
-            "'it' gives a label, which no threshold decides; name passing_categories in config",
+            "'it' returns a label, not a score; set passing_categories in config instead",
         ),
     ],
 )

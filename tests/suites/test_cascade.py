@@ -112,7 +112,7 @@ def test_a_cascade_grades_the_extracted_text_as_a_whole() -> None:
     [
         (RUBRIC + CASCADE.replace("0.2", "0.95"), "suite.yaml:14:5 graders.judged.cascade: fails_below must be less"),
         (RUBRIC + '    cascade: {model: "judges.py:small"}\n', "needs fails_below, passes_from or both"),
-        (RUBRIC + "    cascade: {passes_from: 0.9}\n", "cascade: needs model, metric or both: what is asked first"),
+        (RUBRIC + "    cascade: {passes_from: 0.9}\n", "cascade: needs model, metric or both for the first judge"),
         (RUBRIC + CASCADE.replace("0.9", "1.9"), "passes_from: should be less than or equal to 1"),
         (RUBRIC + CASCADE.replace("small", "large"), "graders.judged.cascade: both judges of the cascade are"),
         (RUBRIC + CASCADE.replace("small", "third"), "graders.judged.cascade.model: judges.py has no 'third'"),
@@ -126,7 +126,7 @@ def test_a_cascade_grades_the_extracted_text_as_a_whole() -> None:
             "    kind: metric\n    metric: refusal\n" + CASCADE,
             "cascade: this metric uses no model, so another",
         ),
-        ("    kind: metric\n    metric: contains\n" + CASCADE, "'contains' asks no model; remove cascade"),
+        ("    kind: metric\n    metric: contains\n" + CASCADE, "'contains' uses no model; remove cascade"),
     ],
 )
 def test_what_is_no_cascade_is_a_mistake_of_the_suite(grader: str, text: str) -> None:

@@ -126,7 +126,7 @@ def test_the_one_grader_of_the_first_suites_is_a_grader(tmp_path: Path) -> None:
     assert list(suite.spec.graders) == ["grader"]
     assert suite.spec.gate is not None
     assert suite.spec.gate.model_dump()["metric_key"] == "grader"
-    assert any("grader: is graders.grader here" in note for note in suite.notes)
+    assert any("grader: becomes graders.grader" in note for note in suite.notes)
 
 
 def test_an_unknown_key_of_an_older_suite_is_no_less_an_error(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_yaml_is_read_as_plain_data(text: str, data: dict[str, Any]) -> None:
         ("a: !!bool x\n", "1:4 is not YAML: the value does not fit its tag !!bool"),
         (
             "a: 1\nb: {{ message }}\n",
-            "2:1 b: a key must be text; put it in quotes, and also a text that begins with {{",
+            "2:1 b: a key must be text; quote it, and quote any text that begins with {{",
         ),
         ("a: {true: 1}\n", "1:1 a: a key must be text"),
         ("a: {~: 1}\n", "1:1 a: a key must be text"),

@@ -185,7 +185,7 @@ def test_the_metric_says_which_of_its_scores_pass_whatever_their_value() -> None
         (["saftey"], "did you mean 'safety'?"),
         (["safety", SafetyMetric()], "two metrics are called 'safety'; give one of them another name="),
         ([SafetyMetric], "got the class SafetyMetric; create an instance of it"),
-        ([count_messages], "a metric is a metric object, a name or a mapping; got function"),
+        ([count_messages], "expected a metric object, a name or a mapping; got function"),
     ],
 )
 def test_metrics_that_cannot_be_used_are_told_before_anything_is_recorded(metrics: list[Any], complaint: str) -> None:

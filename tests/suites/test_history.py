@@ -144,7 +144,7 @@ def test_a_target_that_keeps_the_conversation_is_refused() -> None:
             {"input": ["a", "b"], "history": TALK, "ground_truth": ["x", "y", "z"]},
             "2 turns after the history",
         ),
-        ({"input": [{"content": "a", "session": 1}], "history": TALK}, "a row has a 'history' or sessions, not both"),
+        ({"input": [{"content": "a", "session": 1}], "history": TALK}, "use either 'history' or sessions, not both"),
         ({"history": TALK}, "a sample needs 'input'"),
     ],
 )

@@ -99,18 +99,18 @@ BASE = {"url": "http://h", "request_mapping": {"q": "{{ input }}"}}
         ("just text", "holds no endpoints"),
         ({"bot": {}}, "bot: has no url"),
         ({"bot": {**BASE, "connection_type": "WebSocket"}}, "connection_type is WebSocket; only REST"),
-        ({"bot": {**BASE, "reponse_mapping": {"output": "$"}}}, "'reponse_mapping' is not understood; did you mean"),
+        ({"bot": {**BASE, "reponse_mapping": {"output": "$"}}}, "'reponse_mapping' is not supported; did you mean"),
         ({"bot": {**BASE, "request_mapping": "{{"}}, "request_mapping is not JSON"),
         (
             {"bot": {**BASE, "request_mapping": {"q": "{{ inputt }}"}}},
-            "variable 'inputt' is not understood; did you mean",
+            "variable 'inputt' is not supported; did you mean",
         ),
         (
             {"bot": {**BASE, "request_mapping": {"q": "{{ messages | to_gemini_contents }}"}}},
             "filter 'to_gemini_contents'",
         ),
         ({"bot": {**BASE, "response_mapping": {"output": "{{ jsonpath('$.a') }}"}}}, r"a path such as \$.choices"),
-        ({"bot": {**BASE, "response_mapping": {"output": "$.a[*].b"}}}, r"'\$.a\[\*\].b' is not understood"),
+        ({"bot": {**BASE, "response_mapping": {"output": "$.a[*].b"}}}, r"'\$.a\[\*\].b' is not supported"),
         ({"bot": {**BASE, "auth_type": "client_credentials", "auth_token": "x"}}, "auth_type is client_credentials"),
     ],
 )

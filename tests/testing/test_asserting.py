@@ -332,8 +332,8 @@ def test_lost():
     ("marker", "text"),
     [
         ("trails=5", "no key 'trails'; did you mean 'trials'?"),
-        ("5", "write it with keys: trials=5, min_pass=4"),
-        ("min_pass=4", "write it with keys: trials=5, min_pass=4"),
+        ("5", "use keywords: trials=5, min_pass=4"),
+        ("min_pass=4", "use keywords: trials=5, min_pass=4"),
         ("trials=0", "trials must be a whole number of at least 1; got 0"),
         ("trials=True", "trials must be a whole number of at least 1; got True"),
         ("trials=2, min_pass=3", "min_pass is 3, but there are only 2 trials"),

@@ -412,7 +412,7 @@ async def test_a_tool_that_asks_needs_somebody_who_says_something(server: Loopba
     toolbox = Toolbox([REFUND], {"refund": {"result": 1}}, needs_approval=["refund"])
     fault = await fault_of(await open_session(server, toolbox))
     assert fault.blame == "suite"
-    assert "needs approval, but no answer of the user is defined; write approvals: approve" in str(fault)
+    assert "needs approval, but no user answer is defined; write approvals: approve" in str(fault)
     fault = await fault_of(await open_session(server, toolbox, approvals=["approve"]))
     assert "the tool 'refund' asks 2 times, and approvals has 1 of the answers" in str(fault)
 
@@ -436,7 +436,7 @@ async def test_a_tool_that_asks_needs_somebody_who_says_something(server: Loopba
         (lambda: Toolbox([REFUND], {"refund": []}), "handlers.refund: an empty list of cases answers no call"),
         (
             lambda: Toolbox([REFUND], {"refund": [{"result": 1}, {"result": 2}]}),
-            "handlers.refund: case 1 has no when and fits every call, so that none after it is reached",
+            "handlers.refund: case 1 has no when and matches every call, so later ones never apply",
         ),
         (
             lambda: Toolbox([REFUND], {"refund": {"result": 1, "when": {"a": 1}, "arguments": {"a": "fuzy"}}}),

@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Check this machine: Python, extras, API keys (names only), programs, certificates, and the store.
 
-    Exits with 2 if something is broken. Anything that is only missing affects only some targets.
+    Exits with 2 if something is broken. Missing items affect only some targets.
     """
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     answers: list[Answer] = []

@@ -199,7 +199,7 @@ def _file(names: Sequence[str]) -> Path:
     """
     path = Path(names[0])
     if len(names) > 1 or (not path.exists() and any(sign in names[0] for sign in "*?[")):
-        raise UsageError(f"{names[-1]}: several files are judged in parts; name a folder for the results with --parts")
+        raise UsageError(f"{names[-1]}: several files need a folder for the results; give one with --parts")
     return existing(path)
 
 
@@ -228,7 +228,7 @@ def named_judge(judge: str | None) -> str:
     """
     named = judge or settings().judge
     if named is None:
-        raise UsageError("name the judge that will answer: use --judge, or set VIVAVOCE_JUDGE")
+        raise UsageError("no judge is configured: use --judge, or set VIVAVOCE_JUDGE")
     return named
 
 

@@ -251,7 +251,7 @@ def _shard(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= number <= of:
-        raise UsageError(f"--shard is a number and a total, such as 2/8; got '{text}'")
+        raise UsageError(f"--shard needs PART/TOTAL, such as 2/8; got '{text}'")
     return number, of
 
 
@@ -267,7 +267,7 @@ def seconds(option: str, text: str) -> float:
     Raises:
         UsageError: the text cannot be read.
     """
-    return _read_amount(option, text, _SECONDS, "a time such as 60s, 5m or 1h")
+    return _read_amount(option, text, _SECONDS, "a time like 60s, 5m or 1h")
 
 
 def size(option: str, text: str) -> int:
@@ -276,7 +276,7 @@ def size(option: str, text: str) -> int:
     Raises:
         UsageError: the text cannot be read.
     """
-    return int(_read_amount(option, text, _BYTES, "a size such as 500MB or 2GB"))
+    return int(_read_amount(option, text, _BYTES, "a size like 500MB or 2GB"))
 
 
 def share(option: str, text: str) -> float:
@@ -285,16 +285,16 @@ def share(option: str, text: str) -> float:
     Raises:
         UsageError: the text cannot be read.
     """
-    found = _read_amount(option, text, _SHARES, "a share such as 10% or 0.1")
+    found = _read_amount(option, text, _SHARES, "a share like 10% or 0.1")
     if found > 1:
-        raise UsageError(f"{option} is a share such as 10% or 0.1, got '{text}', which is more than 100%")
+        raise UsageError(f"{option} must be at most 100%, such as 10% or 0.1; got '{text}'")
     return found
 
 
 def _read_amount(option: str, text: str, units: Mapping[str, float], what: str) -> float:
     found = _AMOUNT.fullmatch(text.strip())
     if found is None or found[2] not in units or not math.isfinite(float(found[1])):
-        raise UsageError(f"{option} is {what}, got '{text}'")
+        raise UsageError(f"{option} needs {what}, got '{text}'")
     return float(found[1]) * units[found[2]]
 
 

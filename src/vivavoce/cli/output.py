@@ -143,7 +143,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} No terminal to ask in; add --yes to confirm")
+        raise UsageError(f"{question} Not in a terminal; add --yes to confirm")
     if not typer.confirm(question, err=True):
         notes().print("nothing was changed")
         raise typer.Exit(0)

@@ -90,7 +90,7 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, without progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Run a suite: have its conversations, grade them, and check the gate.
+    """Run a suite's conversations, grade them, and check the gate.
 
     Several suites run one after the other; the exit code is the worst of them: 2, then 1, then 3.
 

@@ -76,7 +76,7 @@ class Against:
         known = list(self.baseline.side.targets)
         if names and not set(names) & set(known) and (len(names), len(known)) != (1, 1):
             raise UsageError(
-                f"{self.path}: this run has none of its targets (baseline: {', '.join(known) or 'none'}; run: "
+                f"{self.path}: no target in both runs (baseline: {', '.join(known) or 'none'}; run: "
                 f"{', '.join(names)}); use the same target names, or export the baseline again"
             )
 

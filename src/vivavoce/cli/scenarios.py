@@ -108,7 +108,7 @@ def _writer(name: str | None) -> ModelLike:
         UsageError: none is named, or its file cannot be used.
     """
     if name is None:
-        raise UsageError("name the model that writes: use --model, or set VIVAVOCE_TESTER")
+        raise UsageError("no model is configured: use --model, or set VIVAVOCE_TESTER")
     return load_object(name, Path()) if is_file_reference(name) else name
 
 

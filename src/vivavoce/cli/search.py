@@ -23,7 +23,7 @@ def command(
     *,
     query: Annotated[str, typer.Argument(help="Words and operators; quote them for the shell.")],
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of hits.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per hit and line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per hit.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Search all conversations, reasons, comments and runs for words, newest first.

@@ -267,7 +267,7 @@ def token(
     *,
     role: Annotated[
         Role | None,
-        typer.Option(help="create: read may only look; write may also label and start jobs; admin may do everything."),
+        typer.Option(help="create: read can only view; write can also label and start jobs; admin can do everything."),
     ] = None,
     expires: Annotated[
         str | None,

@@ -81,7 +81,7 @@ StrategyName = Annotated[str, typer.Option(help="The strategy of the tester; see
 Graph = Annotated[Path | None, typer.Option(help="A YAML file with a state graph, instead of a strategy.")]
 Instructions = Annotated[str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")]
 ExploreName = Annotated[
-    Explore, typer.Option(help="Once the goal is reached: 'goal' ends the test, 'rules' tries to get rules broken.")
+    Explore, typer.Option(help="Once the goal is reached: 'goal' ends the test, 'rules' tries to break rules.")
 ]
 Metrics = Annotated[
     list[str] | None,

@@ -71,7 +71,7 @@ _OF_SAMPLE = {
 
 
 class AsyncClient(Together):
-    """A server; `token` is the access token it requires, `timeout` the seconds that an answer may take.
+    """A client of a server; `token` is its access token, `timeout` the seconds to wait for an answer.
 
     Use it with `async with`, or close it.
     """
@@ -96,7 +96,7 @@ class AsyncClient(Together):
         sort: str = "position",
         grading: str | None = None,
     ) -> AsyncGenerator[SampleEntry]:
-        """Yield the samples of a run that a filter such as `state:error goal<0.5` lets through, a page at a time.
+        """Yield the samples of a run that match a filter such as `state:error goal<0.5`, a page at a time.
 
         Raises:
             UsageError: there is no such run or grading, or the filter cannot be read.
@@ -113,7 +113,7 @@ class AsyncClient(Together):
         return _GRADINGS.validate_json((await self._send("GET", f"/runs/{part(run)}/gradings")).body)
 
     def errors(self, run: str = "latest", *, grading: str | None = None) -> AsyncGenerator[SampleEntry]:
-        """Yield the samples of a run that something broke, each with what, a page at a time.
+        """Yield the samples of a run with errors, each with its cause, a page at a time.
 
         Raises:
             NotFound: there is no such run or grading.
@@ -152,7 +152,7 @@ class AsyncClient(Together):
         last: str | None = None,
         limit: int = 60,
     ) -> Trend:
-        """Return the means of a grader over the newest runs of a suite, or those from or up to a run, and what changed.
+        """Return the means of a grader over the newest runs of a suite, or from or up to a given run, and what changed.
 
         Raises:
             UsageError: there is no such suite, grader, target or run.
@@ -206,7 +206,7 @@ class AsyncClient(Together):
         *,
         grading: str | None = None,
     ) -> AsyncGenerator[bytes]:
-        """Yield the bytes of a run as a file while they arrive, however many there are.
+        """Yield the bytes of a run as a file as they arrive, whatever the size.
 
         Raises:
             UsageError: there is no such run, grading or format.
@@ -251,7 +251,7 @@ class AsyncClient(Together):
         target: str | None = None,
         grading: str | None = None,
     ) -> JudgeExchange:
-        """Return what the judge of a grader was asked and what it answered, of one turn or of all.
+        """Return the questions to a grader's judge and its answers, for one turn or all.
 
         Raises:
             UsageError: there is no such conversation, or it has no score of this grader.
@@ -263,7 +263,7 @@ class AsyncClient(Together):
     def scores(
         self, run: str = "latest", *, grader: str | None = None, state: State | None = None, grading: str | None = None
     ) -> AsyncGenerator[ListedScore]:
-        """Yield the scores of a run, of a whole conversation and then of its turns, a page at a time.
+        """Yield the scores of a run, each conversation before its turns, a page at a time.
 
         Raises:
             UsageError: there is no such run or grading.
@@ -291,13 +291,13 @@ class AsyncClient(Together):
         return parse_answer(Clusters, (await self._send("POST", f"/runs/{part(run)}/clusters/names", body)).body)
 
     async def watches(self) -> list[WatchEntry]:
-        """Return what watches production, the one that was heard of last first."""
+        """Return the production watches, the most recently reported first."""
         return _WATCHES.validate_json((await self._send("GET", "/watches")).body)
 
     async def watched(self, name: str | None = None, *, per: Bucket = "hour") -> Watched:
-        """Return what a watch of production saw by hours or days, what it may use, and whether its gate holds.
+        """Return a production watch's counts by hour or day, its budget, and whether its gate passes.
 
-        Without a name it is the watch that was heard of last.
+        Without a name: the watch that reported last.
 
         Raises:
             UsageError: no watch has this name.
@@ -335,7 +335,7 @@ class AsyncClient(Together):
     async def label(
         self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Labelled]
     ) -> Label:
-        """Label a conversation as passing or not, in place of one's earlier label; no score changes.
+        """Label a conversation as passing or not, replacing your earlier label; no score changes.
 
         Raises:
             UsageError: there is no such conversation, or there are several targets and none is named.
@@ -345,7 +345,7 @@ class AsyncClient(Together):
 
     @shows_options
     async def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
-        """Delete one's label, and return it.
+        """Delete your label and return it.
 
         Raises:
             UsageError: there is no such label.
@@ -364,7 +364,7 @@ class AsyncClient(Together):
     async def agreement(
         self, run: str, grader: str, *, author: str | None = None, turns: bool = False
     ) -> LabelAgreement:
-        """Return how far a grader agrees with people: in whole conversations, or turn by turn.
+        """Return how well a grader agrees with people, by conversation or by turn.
 
         Raises:
             UsageError: there is no such run.
@@ -382,11 +382,11 @@ class AsyncClient(Together):
         judge: str | None = None,
         **known: Unpack[Known],
     ) -> EvaluationReport:
-        """Have a conversation measured now, with what `evaluate_conversation` takes.
+        """Measure a conversation now, with the arguments of `evaluate_conversation`.
 
         Raises:
             ValueError: the messages are malformed.
-            UsageError: a metric is unknown, or the judge may not be named.
+            UsageError: a metric is unknown, or the judge is not allowed.
         """
         metric_input = evaluation_input(conversation, goal=goal, **known)
         apart = {"conversation_history", "sample"}
@@ -408,13 +408,13 @@ class AsyncClient(Together):
         judge: str | None = None,
         store: bool = True,
     ) -> EvaluationReport:
-        """Have a stored conversation measured now; with `store`, the scores are kept in a set of their own.
+        """Measure a stored conversation now; with `store`, save the scores as a separate set.
 
         The run keeps its verdict and its scores; `gradings` has the set.
 
         Raises:
             NotFound: there is no such conversation.
-            UsageError: a metric is unknown, the judge may not be named, or the run is not finished.
+            UsageError: a metric is unknown, the judge is not allowed, or the run is not finished.
         """
         place = f"/test-results/{part(run)}/{part(sample)}/evaluations"
         body = {"metrics": list(as_several(metrics)), "trial": trial, "judge": judge, "store": store}
@@ -423,7 +423,7 @@ class AsyncClient(Together):
     async def capture(
         self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None
     ) -> CapturedRow:
-        """Have a row of a dataset made of a conversation; with `to`, the server adds it to that file of its folder.
+        """Make a dataset row from a conversation; with `to`, the server adds it to that file in its folder.
 
         Raises:
             NotFound: there is no such conversation.
@@ -445,7 +445,7 @@ class AsyncClient(Together):
         return self._pages("/audit", {}, AuditPage, lambda page: page.entries)
 
     async def health(self) -> Health:
-        """Return that the server and its store work, and the version of the server."""
+        """Check that the server and its store work; return the server's version."""
         return await self._get("/health", {}, Health)
 
     async def metrics(self) -> list[MetricLine]:
@@ -455,10 +455,10 @@ class AsyncClient(Together):
     async def submit(self, kind: Kind, *, key: str | None = None, **fields: Any) -> AsyncJob:
         """Begin a job, `evaluation`, `suite`, `test`, `grade` or `resume`, with the fields of that kind; see the API.
 
-        The same key never begins a second one.
+        The same key never begins a second job.
 
         Raises:
-            UsageError: something in it is wrong, or may not be asked for.
+            UsageError: a field is wrong, or the job is not allowed.
         """
         headers = {} if key is None else {"idempotency-key": key}
         return AsyncJob(
@@ -474,11 +474,11 @@ class AsyncClient(Together):
         return AsyncJob(self, await self._get(f"/jobs/{part(job_id)}", {}, JobRecord))
 
     async def cancel(self, job_id: str) -> JobRecord:
-        """Have a job finish what is in flight and end; a second time, drop that too."""
+        """Stop a job after the work in flight; if called again, drop that too."""
         return parse_answer(JobRecord, (await self._send("DELETE", f"/jobs/{part(job_id)}")).body)
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
-        """Yield what happened in a job since an event, and what happens, until it is over."""
+        """Yield the events of a job, past and new, after a given one, until it is over."""
         headers = self._headers | {"last-event-id": str(after), "accept": "text/event-stream"}
         async with self._stream(f"{self._url}/jobs/{part(job_id)}/events", headers, 60) as response:
             async for event in _events(response):
@@ -519,7 +519,7 @@ class AsyncJob:
         return self.record.id
 
     async def events(self, after: int = 0) -> AsyncGenerator[JobEvent]:
-        """Yield what happened since an event, and what happens, until the job is over."""
+        """Yield the events, past and new, after a given one, until the job is over."""
         async for event in self._client.events(self.id, after):
             self.record = event.job or self.record
             yield event
@@ -531,7 +531,7 @@ class AsyncJob:
         return self.record
 
     async def cancel(self) -> JobRecord:
-        """Have it finish what is in flight and end; a second time, drop that too."""
+        """Stop it after the work in flight; if called again, drop that too."""
         self.record = await self._client.cancel(self.id)
         return self.record
 

@@ -72,7 +72,7 @@ class Client(TogetherSync):
         sort: str = "position",
         grading: str | None = None,
     ) -> Iterator[SampleEntry]:
-        """Yield the samples of a run that a filter lets through."""
+        """Yield the samples of a run that match a filter."""
         return each(self._loop, self._client.samples(run, filter=filter, sort=sort, grading=grading))
 
     def gradings(self, run: str = "latest") -> list[Grading]:
@@ -80,7 +80,7 @@ class Client(TogetherSync):
         return self._loop.run(self._client.gradings(run))
 
     def errors(self, run: str = "latest", *, grading: str | None = None) -> Iterator[SampleEntry]:
-        """Yield the samples of a run that something broke."""
+        """Yield the samples of a run with errors."""
         return each(self._loop, self._client.errors(run, grading=grading))
 
     def delete_run(self, run: str) -> None:
@@ -159,7 +159,7 @@ class Client(TogetherSync):
         target: str | None = None,
         grading: str | None = None,
     ) -> JudgeExchange:
-        """Return what the judge of a grader was asked and what it answered, of one turn or of all."""
+        """Return the questions to a grader's judge and its answers, for one turn or all."""
         exchange = self._client.judge_exchange(run, sample, grader, trial, turn=turn, target=target, grading=grading)
         return self._loop.run(exchange)
 
@@ -180,11 +180,11 @@ class Client(TogetherSync):
         return self._loop.run(self._client.name_clusters(run, judge=judge, grader=grader, grading=grading))
 
     def watches(self) -> list[WatchEntry]:
-        """Return what watches production."""
+        """Return the production watches."""
         return self._loop.run(self._client.watches())
 
     def watched(self, name: str | None = None, *, per: Bucket = "hour") -> Watched:
-        """Return what a watch of production saw, what it may use, and whether its gate holds."""
+        """Return a production watch's counts, its budget, and whether its gate passes."""
         return self._loop.run(self._client.watched(name, per=per))
 
     def compare(self, a: str, b: str) -> Comparison:
@@ -208,7 +208,7 @@ class Client(TogetherSync):
 
     @shows_options
     def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
-        """Delete one's label, and return it."""
+        """Delete your label and return it."""
         return self._loop.run(self._client.unlabel(run, sample, **where))
 
     def labels_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Label]:
@@ -216,7 +216,7 @@ class Client(TogetherSync):
         return self._loop.run(self._client.labels_of(run, sample, trial, target=target))
 
     def agreement(self, run: str, grader: str, *, author: str | None = None, turns: bool = False) -> LabelAgreement:
-        """Return how far a grader agrees with people."""
+        """Return a grader's agreement with people."""
         return self._loop.run(self._client.agreement(run, grader, author=author, turns=turns))
 
     @shows_options
@@ -229,7 +229,7 @@ class Client(TogetherSync):
         judge: str | None = None,
         **known: Unpack[Known],
     ) -> EvaluationReport:
-        """Have a conversation measured now."""
+        """Measure a conversation now."""
         return self._loop.run(self._client.evaluate(conversation, metrics, goal, judge=judge, **known))
 
     def evaluate_stored(
@@ -242,13 +242,13 @@ class Client(TogetherSync):
         judge: str | None = None,
         store: bool = True,
     ) -> EvaluationReport:
-        """Have a stored conversation measured now; with `store`, the scores are kept in a set of their own."""
+        """Measure a stored conversation now; with `store`, save the scores as a separate set."""
         return self._loop.run(self._client.evaluate_stored(run, sample, metrics, trial=trial, judge=judge, store=store))
 
     def capture(
         self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None
     ) -> CapturedRow:
-        """Have a row of a dataset made of a conversation, and added to a file of the server's folder with `to`."""
+        """Make a dataset row from a conversation; `to` adds it to a file in the server's folder."""
         return self._loop.run(self._client.capture(run, sample, trial=trial, target=target, to=to))
 
     def jobs(self) -> Iterator[JobRecord]:
@@ -260,7 +260,7 @@ class Client(TogetherSync):
         return each(self._loop, self._client.audit())
 
     def health(self) -> Health:
-        """Return that the server and its store work."""
+        """Check that the server and its store work."""
         return self._loop.run(self._client.health())
 
     def metrics(self) -> list[MetricLine]:
@@ -276,11 +276,11 @@ class Client(TogetherSync):
         return Job(self._loop, self._loop.run(self._client.job(job_id)))
 
     def cancel(self, job_id: str) -> JobRecord:
-        """Have a job finish what is in flight and end; a second time, drop that too."""
+        """Stop a job after the work in flight; if called again, drop that too."""
         return self._loop.run(self._client.cancel(job_id))
 
     def events(self, job_id: str, after: int = 0) -> Iterator[JobEvent]:
-        """Yield what happened in a job since an event, and what happens, until it is over."""
+        """Yield the events of a job, past and new, after a given one, until it is over."""
         return each(self._loop, self._client.events(job_id, after))
 
 
@@ -301,7 +301,7 @@ class Job:
         return self._job.record
 
     def events(self, after: int = 0) -> Iterator[JobEvent]:
-        """Yield what happened since an event, and what happens, until the job is over."""
+        """Yield the events, past and new, after a given one, until the job is over."""
         return each(self._loop, self._job.events(after))
 
     def wait(self) -> JobRecord:
@@ -309,5 +309,5 @@ class Job:
         return self._loop.run(self._job.wait())
 
     def cancel(self) -> JobRecord:
-        """Have it finish what is in flight and end; a second time, drop that too."""
+        """Stop it after the work in flight; if called again, drop that too."""
         return self._loop.run(self._job.cancel())

@@ -564,14 +564,14 @@ def forbidden_act(rule: str) -> str:
         if is_foreign_ban(text):
             raise ValueError(f"'{rule}' is a ban, but bans can be read in English and German only; {_EXAMPLE}")
         if _BAN_AS_STATEMENT.match(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
-            raise ValueError(f"'{rule}' is ambiguous: a ban, or something left undone; {_EXAMPLE}")
+            raise ValueError(f"'{rule}' is ambiguous: a ban, or an omission; {_EXAMPLE}")
         return rule
     if not re.search(r"\w", act):
         raise ValueError(f"'{rule}' does not say what is forbidden; {_EXAMPLE}")
     if _EXCEPTION.search(act):
-        raise ValueError(f"'{rule}' is a ban with an exception; {_EXAMPLE}, with its case: \"refund without a yes\"")
+        raise ValueError(f"'{rule}' is a conditional ban; {_EXAMPLE}, with the condition: \"refund without a yes\"")
     if _BAN_AS_STATEMENT.match(act) or _without_ban(act) is not None:
-        raise ValueError(f"'{rule}' bans leaving something undone; put what has to happen into must")
+        raise ValueError(f"'{rule}' bans an omission; put the required action into must")
     return act
 
 

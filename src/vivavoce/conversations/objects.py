@@ -72,7 +72,7 @@ def conversation_of(value: object) -> Row | None:
     formats = _formats_of(record)
     if len(formats) > 1:
         names = ", ".join(format_.name for format_ in formats)
-        raise UsageError(f"the messages may be of several formats, {names}; read them from a file, with --from")
+        raise UsageError(f"the messages match several formats, {names}; read them from a file, with --from")
     return _read(formats[0], record) if formats else None
 
 

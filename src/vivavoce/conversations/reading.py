@@ -49,7 +49,7 @@ def detect(path: Path) -> Format:
     """
     is_ours, known = _told_by_content(path)
     if not is_ours and known is None and (off := others_are_off()):
-        raise UsageError(Problem(f"does not begin with a row of ours{off}", path))
+        raise UsageError(Problem(f"does not start with vivavoce rows{off}", path))
     return known or format_named(NATIVE)
 
 
@@ -74,7 +74,7 @@ def _told_by_content(path: Path) -> tuple[bool, Format | None]:
 
 def _only(names: list[str], path: Path) -> str:
     if len(names) > 1:
-        raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(names)}", path))
+        raise UsageError(Problem(f"matches several formats; choose one with --from: {', '.join(names)}", path))
     return names[0]
 
 
@@ -150,7 +150,7 @@ def read(source: Path | Sequence[Path], format_: Format, loss: Loss) -> Iterator
         UsageError: a file cannot be opened, or the format cannot be read.
     """
     if format_.read is None:
-        raise UsageError(f"the format {format_.title} can only be written")
+        raise UsageError(f"the format {format_.title} is write-only")
     files = [source] if isinstance(source, Path) else list(source)
     loss.format, loss.conversation = format_.title, None
     for place, row in format_.read(_records(files, format_, loss, several=len(files) > 1), loss):
@@ -196,7 +196,7 @@ def files_in(source: Path) -> list[Path]:
         return [source]
     if (source / "dataset_dict.json").is_file():
         parts = ", ".join(sorted(path.name for path in source.iterdir() if path.is_dir()))
-        raise UsageError(Problem(f"holds several data sets; name the folder of one: {parts}", source))
+        raise UsageError(Problem(f"has several datasets; name the folder of one: {parts}", source))
     files = _of_rows(source) or _of_rows(source / "data") or _visible(source)
     if not files:
         raise UsageError(Problem("is a folder without files", source))

@@ -82,7 +82,7 @@ FEATURES: Mapping[str, Feature] = {
             "calibrate": Command(
                 "Calibrate a judge against human labels.", "command:calibrate", panel="Trust", before="metrics"
             ),
-            "cascade": Command("Choose when a cheap judge decides, to save calls.", "command:cascade", of="calibrate"),
+            "cascade": Command("Choose when to use a cheap judge, to save calls.", "command:cascade", of="calibrate"),
         },
         routes=("api:router", "page:router"),
         label_links="page:links_of_labels",

@@ -140,9 +140,7 @@ def hf_rows(dataset: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """
     for row in dataset:
         if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(
-                f"one split of a dataset is needed, such as dataset['train']; got {type(dataset).__name__}"
-            )
+            raise ValueError(f"expected one split of a dataset, such as dataset['train']; got {type(dataset).__name__}")
         yield _arrow_row(row)
 
 
@@ -230,7 +228,7 @@ def _plain(value: Any, column: str) -> Any:
         case _ if hasattr(value, "tolist"):  # numpy's arrays and numbers
             return _plain(value.tolist(), column)
         case _:
-            raise ValueError(f"column '{column}' holds {type(value).__name__}, which JSON cannot hold")
+            raise ValueError(f"column '{column}' has {type(value).__name__}, which JSON cannot store")
 
 
 def _parts(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:

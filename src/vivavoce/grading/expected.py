@@ -203,7 +203,7 @@ _OPTIONS = (
 def _of_one_kind(value: Any) -> Any:
     """Check that a value is a mapping with one assertion that can hold and can fail."""
     if not isinstance(value, dict):
-        raise ValueError("an assertion is a mapping such as {contains: EUR 24.90}" + _such_as(value))
+        raise ValueError("expected a mapping such as {contains: EUR 24.90}" + _such_as(value))
     written: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType]  # a cast is a call, made for each
     kind = _kind_of(written)
     if kind is None or not written.keys() <= _fields(kind):
@@ -443,7 +443,7 @@ def _with_whole_severities(expected: list[Expected]) -> list[Expected]:
     for one in expected:
         if any(map(_has_severity, _parts_of(one.assertion))):
             place = "expect" if one.turn is None else f"expect.{one.turn}"
-            raise UsageError(f"{place}: severity belongs next to all, any or not, which passes or fails as a whole")
+            raise UsageError(f"{place}: severity is not allowed inside all, any or not; write it next to them")
     return expected
 
 

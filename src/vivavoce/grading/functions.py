@@ -115,7 +115,7 @@ class GradeResult(BaseModel):
 
     `score` is between 0 and 1, None unless `state` is `scored`. `passed` is optional: without it, a score of 1 passes.
     With per-turn grading `metadata` has `per_turn_grades`, whose turns count from 0, `turns_passed` and `turns_total`;
-    `turns` has the same as scores.
+    `turns` has them as scores.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -140,7 +140,7 @@ class GradeResult(BaseModel):
 
     @classmethod
     def of(cls, score: Score) -> GradeResult:
-        """Return a score under these names."""
+        """Convert a score to these fields."""
         return cls.model_construct(
             score=score.value,
             state=score.state,

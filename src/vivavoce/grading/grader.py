@@ -322,7 +322,7 @@ def _storable(grade: GradeResult, name: str) -> GradeResult:
     try:
         json.dumps([grade.metadata, grade.ground_truth], default=str)
     except (ValueError, TypeError, RecursionError) as error:
-        raise GraderFault(f"{name} returned metadata that cannot be JSON: {error}", kind="format") from error
+        raise GraderFault(f"{name} returned non-JSON metadata: {error}", kind="format") from error
     return grade
 
 

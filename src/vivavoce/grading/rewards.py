@@ -29,7 +29,7 @@ REWARD = "reward"
 
 
 class RewardOutput(BaseModel):
-    """What a reward function returns: the one number of a sample, 0 to 1, with its reason."""
+    """What a reward function returns: one number for a sample, 0 to 1, with its reason."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

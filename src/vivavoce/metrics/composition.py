@@ -113,7 +113,7 @@ class Composition(StepwiseMetric):
 
 
 class AllOf(Composition):
-    """Passes if every part does; one that fails decides, even where another is an error."""
+    """Passes if every part does; a failing one decides, even if another has an error."""
 
     word: ClassVar[str] = "all_of"
     decisive: ClassVar[bool] = False
@@ -124,7 +124,7 @@ class AllOf(Composition):
         super().__init__(config, choose(metrics, model))
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Measure by all parts at once."""
+        """Run all parts concurrently."""
         return self._concluded(reading.metric_input, (yield from self.together(reading)))
 
     def _concluded(self, metric_input: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
@@ -138,19 +138,19 @@ class AllOf(Composition):
 
 
 class AnyOf(AllOf):
-    """Passes if at least one part does; one that passes decides, even where another is an error."""
+    """Passes if at least one part does; a passing one decides, even if another has an error."""
 
     word: ClassVar[str] = "any_of"
     decisive: ClassVar[bool] = True
 
 
 class Chain(AllOf):
-    """Passes if every part does, asked one after the other; after one that does not pass, the rest is not asked."""
+    """Passes if every part does; runs the parts in order and stops at the first that does not pass."""
 
     word: ClassVar[str] = "chain"
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Measure by one part after the other."""
+        """Run one part after the other."""
         results: list[MetricResult] = []
         stopped = ""
         for part in self.parts:
@@ -165,7 +165,7 @@ class Chain(AllOf):
 
 
 class Weighted(Composition):
-    """The mean of what parts say, each from 0, worst, to 1, best, and by its weight; needs all that are not skipped."""
+    """The weighted mean of the parts, each from 0, worst, to 1, best; needs all that are not skipped."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class Weighted(Composition):
         return {"weights": list(self.weights.values())}
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Measure by all parts at once."""
+        """Run all parts concurrently."""
         results = yield from self.together(reading)
         measured = list(zip(self.parts, results, strict=True))
         applicable = [(part, result) for part, result in measured if result.state != "skipped"]
@@ -269,21 +269,21 @@ _DIGITS = 9
 class Cascade(Composition):
     """Asks a cheap metric first, and the expensive one only where the first is unsure.
 
-    `how_good` is one number from 0 to 1 for what `first` says: its value, nearer to 0.5 the less sure it is. Below
-    `fails_below` the conversation fails and from `passes_from` on it passes, by the first alone; without one of the
-    two, the first never decides that. Between them `then` decides, and also where the first is an error, is skipped, or
-    gives a verdict that the thresholds contradict. An error of `then` is an error of the whole.
+    `how_good` is the value of `first` from 0 to 1, nearer to 0.5 the less sure it is. By the first alone, the
+    conversation fails below `fails_below` and passes from `passes_from` up; if one is not set, the first never decides
+    that. Otherwise `then` decides: between them, or if the first has an error, is skipped, or contradicts the
+    thresholds. An error of `then` is an overall error.
 
-    The result is that of the one that decides, under the name of `then`; where the two have different scales, its score
-    is the value from 0 to 1. `decided_by` in the details is `first` or `then`, `first_says` the number, `first` the
-    first result where it did not decide, and `calls_saved` how many calls `then` would have made. The fingerprint is
-    that of the whole procedure, and so a calibration is one of it.
+    The result is that of the deciding metric, under the name of `then`; if the scales differ, its score is the value
+    from 0 to 1. `decided_by` in the details is `first` or `then`, `first_says` the number, `first` the
+    first result where it did not decide, and `calls_saved` how many calls `then` would have made. The fingerprint
+    covers the whole procedure, and so does a calibration.
 
-    `passing` is the value from 0 to 1 from which `then` passes; with `by_threshold` its threshold decides that, and
-    without either its own verdict. `model` judges for metrics given by name.
+    `then` passes from the value `passing`, 0 to 1; with `by_threshold` its threshold decides, and without either its
+    own verdict. `model` judges for metrics given by name.
 
     Raises:
-        UsageError: the thresholds are none, or the wrong way round; both metrics are the same; the first has no highest
+        UsageError: the thresholds are missing or reversed; both metrics are the same; the first has no highest
             score.
     """
 
@@ -310,7 +310,7 @@ class Cascade(Composition):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Where the first one decides, and what passes by the other."""
+        """The thresholds of the first, and what passes by the other."""
         return {
             "fails_below": self.fails_below,
             "passes_from": self.passes_from,
@@ -319,7 +319,7 @@ class Cascade(Composition):
         }
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Ask the first one, and the other where that is unsure."""
+        """Ask the first one, and the other if it is unsure."""
         cheap, expensive = self.parts
         first = yield from cheap.plan_for(reading)
         passed = verdict(first, self.fails_below, self.passes_from)

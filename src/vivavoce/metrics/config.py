@@ -40,7 +40,7 @@ class ConversationType(StrEnum):
 class MetricConfig(BaseModel):
     """The name of a metric, the kind and range of its scores, and what counts as passing.
 
-    A numeric score lies between `minimum` and `maximum`, None where it has no end, and passes on the right side of
+    A numeric score is between `minimum` and `maximum` (None: unbounded) and passes on the right side of
     `threshold`. A categorical one is one of `categories`, the worst first, and passes when it is among
     `passing_categories`. Without a threshold or passing categories the best score passes.
     """
@@ -73,9 +73,9 @@ class MetricConfig(BaseModel):
     def scored(
         self, raw: Raw, passed: bool | None = None, value: float | None = None
     ) -> tuple[float | None, bool | None]:
-        """Return the value of a score from 0 to 1, and whether it passes; what the metric itself has decided is kept.
+        """Return the value of a score from 0 to 1, and whether it passes; keep what the metric itself decided.
 
-        The value of a score without a highest one is whether it passes; both are None where nothing says that.
+        Without a maximum, the value of a score is whether it passes; both are None if nothing decides that.
 
         Raises:
             GraderFault: the score is not of the kind that the metric states.
@@ -96,7 +96,7 @@ class MetricConfig(BaseModel):
         return GraderFault(f"{name} returned {score_text}, which does not match its score_type", kind="format")
 
     def passes(self, score: Raw) -> bool | None:
-        """Say whether a score passes, None where the configuration does not say what does."""
+        """Return whether a score passes, None if the configuration does not decide it."""
         if isinstance(score, str):
             return score in self.passing_categories if self.passing_categories else None
         if isinstance(score, bool) and self.threshold is None:
@@ -106,11 +106,11 @@ class MetricConfig(BaseModel):
         return compare(score, "gte" if self.direction == "higher_is_better" else "lte", self.threshold)
 
     def goodness(self, score: Raw) -> tuple[bool, float]:
-        """Return the sort key of a score: the worst first, and one that fails before any that passes."""
+        """Return the sort key of a score: the worst first, and failing scores before passing ones."""
         return self.passes(score) is not False, self.normalised(score) or 0.0
 
     def normalised(self, score: Raw) -> float | None:
-        """Return a score as a number from 0, worst, to 1, best; None where its range has no end.
+        """Return a score as a number from 0, worst, to 1, best; None if its range is unbounded.
 
         A category counts by its rank: of n, the worst is 0, the next 1/(n - 1), the best 1.
         """

@@ -85,9 +85,9 @@ _score_kind: TypeAdapter[NumericScore | CategoricalScore | BinaryScore] = TypeAd
 class PromptMetric(RatingMetric):
     """A judged metric made of a prompt: it needs a `name`, a `prompt`, as text or as a path, and the kind of `score`.
 
-    The prompt says what is judged, and nothing else: the conversation stands before it, and the scores to choose from
-    after it. It is a Jinja template that may ask for `goal`, `instructions`, `context`, `reference`, `must` and
-    `must_not`; an unknown variable is an error here and now. An answer outside the kind of score is an error.
+    The prompt says what is judged, and nothing else: the conversation comes before it, the scores to choose from after
+    it. It is a Jinja template that may ask for `goal`, `instructions`, `context`, `reference`, `must` and
+    `must_not`; an unknown variable is an error at once. An answer outside the kind of score is an error.
 
     Raises:
         UsageError: the name or the prompt is missing, or one of the three cannot be used.
@@ -116,7 +116,7 @@ class PromptMetric(RatingMetric):
         super().__init__(config, model, **options)
 
     def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
-        """Return what the scores to choose from are."""
+        """Return the scores to choose from."""
         del metric_input
         config = self.config
         best = config.maximum if config.direction == "higher_is_better" else config.minimum
@@ -217,7 +217,7 @@ class FunctionMetric(BaseMultiTurnMetric):
         return self._result(returned, evaluation_input)
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say which parameter without a default is not known."""
+        """Return the required parameter that is missing."""
         values = {
             "conversation": metric_input.conversation_history,
             "messages": metric_input.messages,
@@ -258,7 +258,7 @@ class FunctionMetric(BaseMultiTurnMetric):
             if math.isfinite(number) and config.minimum <= number <= self._highest:
                 return number
         text = shorten(repr(returned), 80)
-        raise GraderFault(f"{self.name} returned {text}; it returns {self._expected}", kind="format", evidence=text)
+        raise GraderFault(f"{self.name} returned {text}; expected {self._expected}", kind="format", evidence=text)
 
     @property
     def _highest(self) -> float:
@@ -297,7 +297,7 @@ def _parameters(function: Function) -> dict[str, bool]:
     name, needs = name_of(function), dict[str, bool]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise UsageError(f"{name}: arguments are passed by name, and '{parameter.name}' cannot be")
+            raise UsageError(f"{name}: '{parameter.name}' cannot be passed as a keyword argument")
         if parameter.name not in INPUTS:
             raise UsageError(
                 f"{name} takes '{parameter.name}', which is not an input{did_you_mean(parameter.name, INPUTS)}"

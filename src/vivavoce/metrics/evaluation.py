@@ -124,7 +124,7 @@ def evaluate_conversation(
     model: ModelLike | None = None,
     **known: Unpack[Known],
 ) -> EvaluationReport:
-    """Measure one conversation with several metrics, given as such or by name; works inside a running loop too.
+    """Measure one conversation with several metrics, as objects or by name; works inside a running loop too.
 
     `model` judges for the metrics given by name. Metrics that share one call are given as one `JointJudge`.
 
@@ -199,7 +199,7 @@ def _check_kind(metric: object) -> None:
         return
     kind = type(metric).__name__
     got = f"the class {metric.__name__}; create an instance of it" if isinstance(metric, type) else kind
-    raise UsageError(f"a metric is a metric object, a name or a mapping; got {got}")
+    raise UsageError(f"expected a metric object, a name or a mapping; got {got}")
 
 
 async def _measured(

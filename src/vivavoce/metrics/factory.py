@@ -261,9 +261,7 @@ def passing_from(metric: BaseMultiTurnMetric, threshold: float) -> MetricConfig:
     """
     config = metric.config
     if config.score_type == "categorical":
-        raise UsageError(
-            f"'{metric.name}' gives a label, which no threshold decides; name passing_categories in config"
-        )
+        raise UsageError(f"'{metric.name}' returns a label, not a score; set passing_categories in config instead")
     if threshold < config.minimum or (config.maximum is not None and threshold > config.maximum):
         highest = "" if config.maximum is None else f" to {config.maximum:g}"
         raise UsageError(

@@ -82,19 +82,19 @@ class _Member:
 class JointJudge:
     """Asks several judged metrics about one conversation at once, piece by piece where it is judged in pieces.
 
-    Each metric reads its own part of the answer, so that a wrong part is an error of that metric alone. What a metric
-    would skip is not asked, and a single metric is asked by itself, as is one with doubts about its part. The usage of
+    Each metric reads its own part of the answer, so that a wrong part is an error of that metric alone. Skipped metrics
+    are not asked; a single metric, or one with doubts about its part, is asked by itself. The usage of
     the calls is in the first joint result only.
 
     Raises:
-        UsageError: a metric asks no model, or in a way of its own; or two of them differ in the model, its settings, or
+        UsageError: a metric asks no model, or asks in its own way; or two of them differ in the model, its settings, or
             the part of the conversation that is shown.
     """
 
     def __init__(self, metrics: Sequence[Named], model: ModelLike | None = None) -> None:
         joinable = [_joinable(metric) for metric in choose(metrics, model)]
         if not joinable:
-            raise UsageError("a joint judge asks for metrics; give at least one")
+            raise UsageError("a joint judge needs at least one metric")
         for first, second in combinations(joinable, 2):
             _check_alike(first, second)
         self.metrics = [metric for metric, _ in joinable]
@@ -146,7 +146,7 @@ class JointJudge:
             await metric.close()
 
     async def measured(self, metric_input: MultiTurnEvaluationInput) -> dict[str, MetricResult]:
-        """Return the results by the names of the metrics; what breaks becomes a result.
+        """Return the results by the names of the metrics; errors become results.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
@@ -154,7 +154,7 @@ class JointJudge:
         return await self.measured_from(dict.fromkeys(self.names, Reading(metric_input)))
 
     async def measured_from(self, readings: Mapping[str, Reading]) -> dict[str, MetricResult]:
-        """Return the same for readings by the names of the metrics, all of one conversation.
+        """Return the same for readings of one conversation, by the names of the metrics.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.

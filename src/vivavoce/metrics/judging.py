@@ -171,27 +171,27 @@ class JudgedMetric(StepwiseMetric):
         return None
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say what of `needs` is not known."""
+        """Say which `needs` are missing."""
         for name in self.needs:
             if not getattr(metric_input, name):
                 return f"needs a {name}, and none is given"
         return None
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
+        """Combine the verdicts about the pieces of a conversation: their mean, weighted by their turns."""
         scored = [(float(verdict.score), verdict.turns) for verdict in verdicts if verdict.score is not None]
         scores, turns = [score for score, _ in scored], [turns for _, turns in scored]
         return merged(float(mean(scores, turns)) if any(turns) else None, verdicts)
 
     def claims(self, verdict: Verdict) -> list[Claim]:
-        """Return what a verdict claims that needs evidence, besides its findings."""
+        """Return a verdict's claims that need evidence, besides its findings."""
         del verdict
         return []
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
         """Return whether a verdict would pass with other findings, None where there would be none.
 
-        A metric that does not say otherwise passes only with all its findings as they are.
+        By default a metric passes only with all its findings as they are.
         """
         unchanged = [finding.state for finding in findings] == [finding.state for finding in verdict.findings]
         return unchanged and verdict.score is not None and self.config.passes(verdict.score) is not False
@@ -205,7 +205,7 @@ class JudgedMetric(StepwiseMetric):
         """Return the verdict on the whole conversation; `extra` names claims without evidence that do not decide it.
 
         Raises:
-            ModelFault: the verdict depends on a claim without evidence that counts.
+            ModelFault: the verdict depends on a claim without valid evidence.
         """
         doubtful = unsupported_findings(verdict.findings, self.evidence_rule, checker)
         if not doubtful:
@@ -224,9 +224,9 @@ class JudgedMetric(StepwiseMetric):
         return with_unsupported(verdict, [one.what for one in doubtful])
 
     def again(self, answer: Answer) -> Question | None:
-        """Return the question once more, None where the answer stands.
+        """Return the question again, None if the answer is accepted.
 
-        It is asked again where it claims something without evidence, and else where there are `doubts` about it.
+        It is asked again if it claims something without evidence, or if there are `doubts` about it.
         """
         question, checker = answer.question, answer.question.checker
         try:
@@ -254,20 +254,20 @@ class JudgedMetric(StepwiseMetric):
             return False
 
     def vote(self, answer: Answer) -> Verdict:
-        """Return what a single answer comes to, also where several are read together.
+        """Return the result of a single answer, also if several are read together.
 
         Raises:
-            ModelFault: it is outside the shape that was asked for.
+            ModelFault: it does not match the requested shape.
         """
         return self.verdict(answer)
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Return the result for a conversation of which nothing has to be asked."""
+        """Return the result for a conversation that needs no question."""
         del metric_input
         return self.skipped(self.nothing, fingerprint=self.fingerprint)
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Yield what the judge is asked, and return the result that its answers come to."""
+        """Yield the questions to the judge, and return the result of its answers."""
         if reason := self.inapplicable(reading.metric_input):
             return self.skipped(reason)
         judge = self.judge
@@ -279,13 +279,13 @@ class JudgedMetric(StepwiseMetric):
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
         """Yield the questions about a conversation, and return the answers; one without evidence is asked for again.
 
-        Whoever carries this out may give other answers too, such as those about earlier turns.
+        The caller may give other answers too, such as those about earlier turns.
         """
         del reading
         return (yield Ask(judge, questions, self.again))
 
     def about_agents(self, metric_input: MultiTurnEvaluationInput) -> str:
-        """Return what a judge of a conversation of several agents has to know beside who acts, in whole lines."""
+        """Return what a judge of a multi-agent conversation has to know besides who acts, in whole lines."""
         del metric_input
         return ""
 
@@ -317,7 +317,7 @@ class JudgedMetric(StepwiseMetric):
 
     @property
     def judge_identity(self) -> str | None:
-        """What tells the model that is asked from all others, None where there is none."""
+        """The identity of the model that is asked, None if there is none."""
         return self._default.identity if self.model is None else identity_of(self.model)
 
     async def close(self) -> None:
@@ -326,7 +326,7 @@ class JudgedMetric(StepwiseMetric):
         await self._default.close()
 
     def questions(self, reading: Reading) -> list[Question]:
-        """Return what the judge is asked about a conversation, for each piece of it that holds something to judge.
+        """Return what the judge is asked about a conversation, for each piece of it with something to judge.
 
         Raises:
             SuiteFault: the questions are too long in all.
@@ -356,10 +356,10 @@ class JudgedMetric(StepwiseMetric):
         return cut(written, self.scope, self.window, self.tokens, self.overlap, since)
 
     def result(self, metric_input: MultiTurnEvaluationInput, answers: Sequence[Answer]) -> MetricResult:
-        """Return the result that the judge's answers come to.
+        """Return the result of the judge's answers.
 
         Raises:
-            ModelFault: one of them is outside the shape that was asked for.
+            ModelFault: one of them does not match the requested shape.
         """
         if not answers:
             return self.unasked(metric_input)
@@ -474,7 +474,7 @@ class JudgedMetric(StepwiseMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """What of the metric's own decides its scores, besides its configuration."""
+        """The settings that decide its scores, besides its configuration."""
         return {}
 
     def _values(self, metric_input: MultiTurnEvaluationInput) -> dict[str, object]:
@@ -506,10 +506,10 @@ class JudgedMetric(StepwiseMetric):
         return replace(request, sample_trial=metric_input.trial) if metric_input.trial else request
 
     def verdict(self, answer: Answer) -> Verdict:
-        """Return what an answer comes to; it is read once.
+        """Return the result of an answer; it is read once.
 
         Raises:
-            ModelFault: it is outside the shape that was asked for.
+            ModelFault: it does not match the requested shape.
         """
         if answer.verdict is None:
             answer.verdict = self.read_with(answer, self.read)
@@ -519,7 +519,7 @@ class JudgedMetric(StepwiseMetric):
         """Return what a function reads from an answer.
 
         Raises:
-            ModelFault: the answer is outside the shape that was asked for.
+            ModelFault: the answer does not match the requested shape.
         """
         reply = answer.reply
         if reply.parsed is None:

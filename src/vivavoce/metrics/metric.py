@@ -71,7 +71,7 @@ class BaseMultiTurnMetric(ABC):
 
     @property
     def needs_threshold(self) -> bool:
-        """Whether only a threshold can say which of its scores pass, as they have no highest one and it has none."""
+        """Whether it lacks a threshold that it needs: its scores have no highest one to pass by default."""
         config = self.config
         return config.score_type == "numeric" and config.maximum is None and config.threshold is None
 
@@ -92,7 +92,7 @@ class BaseMultiTurnMetric(ABC):
         context: dict[str, Any] | None = None,
         **known: Unpack[Expected],
     ) -> MetricResult:
-        """Measure a conversation, given as such or as messages; works where an event loop is running too.
+        """Measure a conversation, as an object or messages; works where an event loop is running too.
 
         Connections to the judge are closed at the end; for many conversations, `vivavoce.evaluate` keeps them.
 
@@ -130,7 +130,7 @@ class BaseMultiTurnMetric(ABC):
             await self.model.close()
 
     def measured(self, metric_input: MultiTurnEvaluationInput) -> Coroutine[Any, Any, MetricResult]:
-        """Measure a conversation; what breaks becomes a result.
+        """Measure a conversation; errors become results.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
@@ -138,7 +138,7 @@ class BaseMultiTurnMetric(ABC):
         return carry_out(self.plan_for(Reading(metric_input)))
 
     def plan_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Yield what has to be waited for, and return the result; what breaks becomes one.
+        """Yield what has to be waited for, and return the result; an error becomes one.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
@@ -158,7 +158,7 @@ class BaseMultiTurnMetric(ABC):
 
     @property
     def stepwise(self) -> bool:
-        """Whether its steps can be carried out by others."""
+        """Whether a caller can run its steps."""
         return False
 
     @property
@@ -189,7 +189,7 @@ class BaseMultiTurnMetric(ABC):
         return result.model_copy(update=added) if added else result
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say which input this metric needs and does not have, whatever the conversation is; None if it has all."""
+        """Return which input this metric lacks, whatever the conversation is; None if it has all."""
         del metric_input
         return None
 

@@ -104,9 +104,9 @@ class PairwiseJudge:
     def compare(
         self, first: Conversation, second: Conversation, goal: str | None = None, *, policy: str | None = None
     ) -> Comparison:
-        """Say which of two conversations, given as such or as messages, is better; works in a running loop too.
+        """Say which of two conversations, as objects or messages, is better; works in a running loop too.
 
-        `policy` is what the assistant has to go by in both.
+        `policy` has the rules for the assistant in both.
 
         Raises:
             ValueError: the messages are malformed.

@@ -74,9 +74,9 @@ class Majority:
 class Panel(Composition):
     """Asks a judged metric for several votes: `votes` of each of `models`, or of the metric's own model.
 
-    The score is the category with the most votes, of a tie the worse one, or the median of numbers. `agreement` in the
+    The score is the category with the most votes, in a tie the worse one, or the median of numbers. `agreement` in the
     details is the share of the scored votes with the same category or, for numbers, the same verdict on
-    passing. A vote that is an error is shown and does not count; where more than half are, so is the whole.
+    passing. A vote that is an error is shown and does not count; if more than half are, so is the result.
 
     Votes of one model differ only if it is asked with a `temperature` above 0: `settings={"temperature": 0.7}`. Each is
     cast by a copy of the metric with the next `trial`.
@@ -213,15 +213,15 @@ VoteRule = Literal["majority", "all"]
 
 
 class Confirmed(Composition):
-    """Asks a judged metric, and where it does not pass, `votes` times more under another model.
+    """Asks a judged metric and, if it does not pass, asks another model `votes` times.
 
     By the rule `majority` the failure stands unless more than half of the opinions, the first included, pass; by `all`
     it stands only if none passes. The score is the outcome of the opinions on the deciding side. A second opinion that
-    is an error leaves the whole without a score only where it could change the verdict; one that is skipped does not
+    is an error leaves no score only if it could change the verdict; one that is skipped does not
     count. What passes at first costs nothing more. `passing` is the value from 0 to 1 from which an opinion passes;
     with `by_threshold` it is the metric's threshold, and without either the metric's own verdict decides.
 
-    The fingerprint is that of the whole procedure, and so a calibration is one of it. `opinions` in the details are
+    The fingerprint covers the whole procedure, and so does a calibration. `opinions` in the details are
     all results, the first one first.
     """
 

@@ -66,7 +66,7 @@ class MetricResult(Score):
 
     `score` is the raw score, `"error"` where measuring failed, None where the metric does not apply. `details` has
     `score`, `score_type`, `is_successful`, `confidence`, `reasoning`, `evidence` as texts, `missing_criteria`,
-    `conversation_length`, `goal`, of an error `error` and `exception_type`, and what the metric adds. A result made of
+    `conversation_length`, `goal`, on error `error` and `exception_type`, and what the metric adds. A result made of
     `score` and `details` alone takes its typed fields from them, so that a user-defined metric may return that.
     """
 

@@ -29,9 +29,9 @@ def evaluate_test_result(
 ) -> EvaluationReport:
     """Measure a stored conversation with several metrics; nothing in the store changes.
 
-    `test_result_id` is `RUN/SAMPLE`, or of several trials `RUN/SAMPLE#2` for the second; without a number it is the
-    first. Of a run of one conversation `RUN` is enough, and the run may be `latest`. What the sample knows, such as its
-    goal, is what the metrics are given. `model` judges for the metrics given by name.
+    `test_result_id` is `RUN/SAMPLE`, or `RUN/SAMPLE#2` for the second of several trials; without a number it is the
+    first. For a run with one conversation `RUN` is enough; it may be `latest`. The metrics get what the sample knows,
+    such as its goal. `model` judges for the metrics given by name.
 
     Raises:
         UsageError: there is no such run, sample or trial; or a metric is unknown.

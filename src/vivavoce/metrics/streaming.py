@@ -40,9 +40,9 @@ class StreamingEvaluator:
 
     A turn is complete when the assistant has answered without calling a tool, or when the next turn begins. A metric
     that judges by turns or windows is then asked about the new ones alone. One that judges the whole conversation is
-    asked again after every `every` new turns, and by `finish` if there are any; one that asks no model is computed
-    anew. What the assistant adds to a complete turn is judged, with that turn, when the next one begins. Messages are
-    fed one call after the other, not at once.
+    asked again after every `every` new turns, and by `finish` if there are any; one that asks no model is
+    recomputed. What the assistant adds to a complete turn is judged, with that turn, when the next one begins. Feed
+    messages sequentially, not concurrently.
 
     Raises:
         UsageError: a name is unknown, two metrics have the same, or one is made of others that judge by turns: these
@@ -90,7 +90,7 @@ class StreamingEvaluator:
     def finish(self) -> EvaluationReport:
         """Take the conversation as complete; return the results for the whole of it.
 
-        What a broken judge left open is asked once more.
+        What a failed judge left open is asked again.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
@@ -301,7 +301,7 @@ def _track(metric: BaseMultiTurnMetric, every: int, metric_input: MultiTurnEvalu
         if metric.first_decides(metric_input):
             raise UsageError(
                 f"{metric.name} cannot judge by {manner.scope} while a conversation grows: the first "
-                f"{manner.scope} would define the outcomes of all; give outcomes=, or judge the conversation"
+                f"{manner.scope} would set the outcomes for all; set outcomes=, or judge by conversation"
             )
         return _ByPiece(metric)
     for part in asking(metric):

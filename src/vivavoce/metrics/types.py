@@ -32,7 +32,7 @@ class _AnyRole(type):
 
 
 class ConversationTurn(metaclass=_AnyRole):
-    """A message of any role: makes the one of a role, and is a type of fields and arguments."""
+    """A message of any role: builds the right class, and serves as a type annotation."""
 
     def __new__(
         cls, role: str, content: str | None = "", metadata: dict[str, Any] | None = None, **more: Any
@@ -53,7 +53,7 @@ class ConversationTurn(metaclass=_AnyRole):
 
 
 class GoalAchievementResponse(BaseModel):
-    """How far a conversation reached its goal, as a judge of your own may be asked to answer it."""
+    """How far a conversation reached its goal: an answer format for your own judges."""
 
     achievement_level: str
     confidence: float = Field(ge=0, le=1)
@@ -89,12 +89,12 @@ class MultiTurnEvaluationInput(BaseModel):
     `goal` is what the user wanted; `instructions` how the conversation was to be led; `policy` the rules that the
     assistant works by, for judges alone; `context` anything else a metric may ask for by name, such as `role` or
     `topics`. `reference` is what should have come out, `outcomes` what the goal requires, one by one. `must` and
-    `must_not` are what has to, and what must never, happen. `calls` is how many of the assistant's tool calls the
+    `must_not` are what must and must never happen. `calls` is how many of the assistant's tool calls the
     conversation shows, None where it has them all or none. `turn_seconds` is how long the system under test took in
-    each turn. `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is
-    what the target remembered at the end, and `test` what a tester left that led it. All four are None where nobody
-    knows them. `earlier` has the findings of the same metric about fewer turns, where the conversation goes on.
-    `trial` is which repetition of the sample it is, from 0; a judge is asked about each for itself.
+    each turn. `sample` is the row that it came from and `submission` the part that an extractor picked; `state` is what
+    the target remembered at the end, and `test` the record of a tester that led it. All four are None if
+    unknown. `earlier` has the findings of the same metric about fewer turns, where the conversation goes on.
+    `trial` is which repetition of the sample it is, from 0; a judge is asked about each one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

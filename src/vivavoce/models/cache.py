@@ -235,9 +235,9 @@ def _reply(row: dict[str, Any]) -> StoredReply:
     if not isinstance(key, str) or not re.fullmatch("[0-9a-f]{32}", key):
         raise ValueError(f"key: expected 32 hexadecimal digits, got {key!r:.60}")
     if not isinstance(model, str):
-        raise ValueError(f"model: a name is needed, got {model!r:.60}")
+        raise ValueError(f"model: expected a name, got {model!r:.60}")
     if not isinstance(created_at, int | float) or isinstance(created_at, bool):
-        raise ValueError(f"created_at: seconds are needed, got {created_at!r:.60}")
+        raise ValueError(f"created_at: expected seconds, got {created_at!r:.60}")
     text = json.dumps(row.get("reply"))
     try:
         decode_reply(text)
@@ -287,15 +287,15 @@ class Replies(Protocol):
 
 
 class CachedModel:
-    """A model whose replies are kept, and given again to the same question; `trial` tells repetitions apart.
+    """A model whose replies are cached and reused for the same question; `trial` tells repetitions apart.
 
-    A cached reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent.
-    What failed is never kept, nor is an empty reply, which is how some endpoints decline, nor one without the JSON that
-    was asked for. A cached reply outside its schema, which a file may have brought, is asked for again and replaced.
+    A cached reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, as nothing was spent.
+    Failures are never kept, nor is an empty reply, which is how some endpoints decline, nor one without the requested
+    JSON. A cached reply outside its schema, such as one from a file, is requested again and replaced.
 
-    Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
+    Of identical concurrent questions one is sent, and all get its reply or its failure. When the task that
     sent it is cancelled, the next one sends it again. `offline` never asks the model: see `OfflineModel`. One that is
-    `anonymous` is always asked, for nobody knows whose a reply of that name would be.
+    `anonymous` is always asked, as its name does not say which model replied.
     """
 
     def __init__(self, model: Model, replies: Replies, *, offline: bool = False) -> None:
@@ -310,13 +310,13 @@ class CachedModel:
         self._asking: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[str | Exception | None]] = {}
 
     async def complete(self, request: Request) -> ModelReply:
-        """Answer from what is kept, or ask.
+        """Answer from the cache, or ask.
 
         Raises:
             ModelFault: the model failed; offline, no such question was asked before (kind `not_recorded`), or what is
                 kept is outside the schema (kind `format`).
-            RateLimited: it asked to slow down, and kept asking.
-            StoreError: what is kept cannot be read, or the reply cannot be kept.
+            RateLimited: it kept asking to slow down.
+            StoreError: the cache cannot be read or written.
         """
         if self._anonymous and not self._offline:
             return await self._model.complete(request)
@@ -370,7 +370,7 @@ class CachedModel:
         return kept
 
     async def close(self) -> None:
-        """Close the model; the replies belong to whoever opened them."""
+        """Close the model; the opener of the cache closes it."""
         await self._model.close()
 
 

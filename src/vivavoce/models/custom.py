@@ -161,7 +161,7 @@ def as_model(thing: ModelLike) -> Model:
             return CustomModel(thing)
     received = f"the class {thing.__name__} itself" if isinstance(thing, type) else type(thing).__name__
     raise UsageError(
-        f"a model is a name such as openai:gpt-4.1-mini, a vivavoce model, or an object with "
+        f"expected a name such as openai:gpt-4.1-mini, a vivavoce model, or an object with "
         f"generate(prompt, schema=None); got {received}"
     )
 
@@ -179,7 +179,7 @@ def as_named_model(thing: object, name: str, label: str) -> Model:
         return thing
     if isinstance(thing, str | type) or not isinstance(thing, SupportsGenerate) or not callable(thing.generate):
         kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"a {type(thing).__name__}"
-        raise UsageError(f"{label} returns {kind}; it returns a model, or an object with generate(prompt, schema=None)")
+        raise UsageError(f"{label} returned {kind}; expected a model, or an object with generate(prompt, schema=None)")
     return CustomModel(thing, name)
 
 

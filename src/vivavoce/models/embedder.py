@@ -69,7 +69,7 @@ def as_embedder(thing: EmbedderLike) -> Embedder:
         return OpenAIEmbedder(model, base_url=base_url)
     provider, _, model = thing.partition(":")
     if not model:
-        raise UsageError(f"embedder '{thing}': a name is local, PROVIDER:NAME or http://host/v1#NAME")
+        raise UsageError(f"embedder '{thing}': expected local, PROVIDER:NAME or http://host/v1#NAME")
     if provider not in ENDPOINTS:
         raise UsageError(f"embedder '{thing}': no provider '{provider}'{did_you_mean(provider, ENDPOINTS)}")
     endpoint = ENDPOINTS[provider]
@@ -186,7 +186,7 @@ def _vectors_of(answer: Answer, count: int) -> tuple[list[Vector], Usage | None]
         raise answer.malformed_fault(f"is not a list of embeddings: {describe(error)}") from error
     rows = sorted(payload.data, key=lambda row: row.index)
     if [row.index for row in rows] != list(range(count)):
-        raise answer.malformed_fault(f"does not hold {count} embeddings, one for each text")
+        raise answer.malformed_fault(f"does not have {count} embeddings, one for each text")
     return [row.embedding for row in rows], read_usage(payload.usage)
 
 

@@ -345,7 +345,7 @@ def _check_draft(places: Mapping[str, dict[str, Any]]) -> None:
     for place, part in places.items():
         for key in ("$schema", "$id"):
             if place and key in part:
-                raise UsageError(f"the JSON schema has '{key}' at '#{_cut(place)}'; only the whole schema may have one")
+                raise UsageError(f"the JSON schema has '{key}' at '#{_cut(place)}'; only the root schema may have one")
     root = places.get("", {})
     try:
         urlsplit(root.get("$id", ""))

@@ -146,7 +146,7 @@ class Subject:
 class Request:
     """A request to a model: the conversation, the schema that its answer must match, the tools it may call.
 
-    `settings` such as `temperature` go before those of the model. `trial` counts repetitions of one question from 0,
+    `settings` such as `temperature` override those of the model. `trial` counts repetitions of one question from 0,
     `sample_trial` is the trial of the sample that the question is about, from 0, and `attempt` names a repeated attempt
     at a conversation. None of them is sent, but a cache keeps their answers apart. `subject` is not sent either, and
     decides nothing.
@@ -175,9 +175,9 @@ class ModelReply:
     """The answer of a model: `parsed` is the JSON object of `text` where the request has a schema.
 
     `applied` is what was actually sent: `mode` (`text`, `tools` or `json_schema`), whether it was `repaired`, and every
-    setting, with None for one that the model does not take. Where the answer was not clean JSON, it has in `read` what
-    was cut off or spelled otherwise; `text` is the answer as it came. `raw` is the request and the answer as they were,
-    no keys. `checked` is `parsed` as an instance of the class that was asked for; a model of your own need not set it.
+    setting, with None for one that the model does not take. Where the answer was not clean JSON, `read` has what was
+    cut off or respelled; `text` is the answer as it came. `raw` is the verbatim request and answer, without
+    keys. `checked` is `parsed` as an instance of the class that was asked for; a model of your own need not set it.
     """
 
     text: str
@@ -202,12 +202,12 @@ class Model(Protocol):
 
         Raises:
             ModelFault: there is no answer, or it does not match the schema.
-            RateLimited: it asked to slow down, and kept asking.
+            RateLimited: it kept asking to slow down.
         """
         ...
 
     async def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""
         ...
 
 

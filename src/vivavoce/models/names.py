@@ -64,11 +64,11 @@ def open_model(
     structured: Mode | None = None,
     **pacing: Unpack[Pacing],
 ) -> Model:
-    """Return the model of a name; nothing is sent before it is asked something.
+    """Return the model of a name; nothing is sent until its first request.
 
     `PROVIDER:NAME` or `PROVIDER/NAME` takes address and key from the environment, where they have the names that the
     providers' own tools use. `http://host/v1#NAME` asks that endpoint with `api_key`; no key of the environment is sent
-    there, for it belongs to another service. `structured` is the way to ask for JSON, found by trying unless given.
+    there, as it belongs to another service. `structured` is the way to ask for JSON, found by trying unless given.
     A provider of a plugin gets the options that its function names.
 
     Raises:
@@ -219,7 +219,7 @@ def _split_name(name: str) -> tuple[str, str]:
     provider, _, model = name.partition(":" if ":" in name.partition("/")[0] else "/")
     if not (provider and model):
         forms = "openai:NAME, anthropic:NAME and so on, or http://host/v1#NAME"
-        raise UsageError(f"model '{name}': a name has the form {forms}")
+        raise UsageError(f"model '{name}': expected the form {forms}")
     if provider not in PROVIDERS and provider not in _openers.plugin_names():
         raise UsageError(f"model '{name}': no provider '{provider}'{did_you_mean(provider, _openers.names())}")
     return provider, model

@@ -273,7 +273,7 @@ class OpenAIModel:
 
 def _settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:
     if "timeout" in settings:
-        raise UsageError(f"{what}: 'timeout' is not a setting of a request; it is one of the limits of the model")
+        raise UsageError(f"{what}: 'timeout' is not a request setting; set it in the limits of the model")
     return checked_settings(settings, what)
 
 

@@ -73,7 +73,7 @@ MAX_TURNS = 20
 
 
 class PenelopeAgent:
-    """Leads conversations with targets: asks a model for one step after the other, and knows when it is done.
+    """Leads conversations with targets: asks a model for one step at a time, and detects when it is done.
 
     `model` is the tester; everything else is in `AgentOptions`. Without a `goal_metric` a `GoalAchievementJudge` judges
     the goal, asking `judge` or, where none is given, the model that VIVAVOCE_JUDGE names, else the tester's.
@@ -122,7 +122,7 @@ class PenelopeAgent:
         goal: str = "",
         **about: Unpack[About],
     ) -> TestResult:
-        """Hold one test, and wait for it; works where an event loop is running too.
+        """Run one test, and wait for it; works where an event loop is running too.
 
         Whatever goes wrong with the target, the models or the tester is in the result.
 
@@ -172,10 +172,10 @@ class PenelopeAgent:
         on_cancelled: OnCancelled | None = None,
         earlier: Sequence[Turn] = (),
     ) -> TestResult:
-        """Hold one test on the caller's channel; `opening` makes what a new session of the target begins with.
+        """Run one test on the caller's channel; `opening` makes the opening of a new session of the target.
 
-        `earlier` are turns that were led before, from which it goes on; they count as turns of this test.
-        Where the test is cancelled, `on_cancelled` gets what was held of it, and the cancellation goes on.
+        `earlier` are previous turns that the test continues; they count as turns of this test.
+        If the test is cancelled, `on_cancelled` gets the part so far, and the cancellation goes on.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.

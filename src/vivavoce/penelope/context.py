@@ -19,7 +19,7 @@ from vivavoce.records.trajectory import CallVisibility, Explore
 
 
 class TestContext(BaseModel):
-    """What a test is about; the target learns of it only what the tester says.
+    """What a test is about; the target learns only what the tester says.
 
     `goal` is what the test is to reach; `instructions` how to lead the conversation; `scenario` the situation that the
     user is in; `restrictions` what the tester must not do. `facts` is what the user knows, by name, and tells only when
@@ -98,8 +98,8 @@ class TestState:
 
     `opening` are the messages before the first one of the user, where the target gives them. `findings` are the texts
     that analysis found. `left` is why the tester ended the conversation, None while it has not.
-    `facts_asked` is what a judge said, by the number of turns then: which facts the target had asked for.
-    `withheld` are the facts that a message was to tell and that was not sent, each with the restriction.
+    `facts_asked` has, by number of turns, the facts that the target had asked for according to a judge.
+    `withheld` are the facts in messages that were not sent, each with the restriction.
     `tester_failures` are the latest failures of its model in a row, and `tester_gone` says that no answer can come.
     """
 
@@ -130,7 +130,7 @@ class TestState:
 
     @property
     def explores_rules(self) -> bool:
-        """Whether the goal is reached by the latest judgement, and the rest of the turns is for the rules."""
+        """Whether the goal is reached by the latest judgement, so the other turns test the rules."""
         return self.context.tries_rules and bool(self.progress) and self.progress[-1].goal_achieved
 
     @property

@@ -91,7 +91,7 @@ async def stream_distilled(
         BudgetExhausted: a limit on calls or cost is reached.
     """
     if concurrency < 1:
-        raise UsageError(f"concurrency is how many conversations at a time, at least 1; got {concurrency}")
+        raise UsageError(f"concurrency must be at least 1 conversation at a time; got {concurrency}")
     ids: set[str] = set()
     waiting: deque[asyncio.Task[Distilled]] = deque()
     async with opened_model(model) as opened:
@@ -149,7 +149,7 @@ def _messages(source: Recorded) -> Sequence[AnyMessage]:
     except ValueError as error:
         raise SuiteFault(f"this conversation cannot be read: {error}", kind="format") from error
     if not any(isinstance(message, HumanMessage) for message in recorded or ()):
-        raise SuiteFault("this conversation has no message of a user", kind="format")
+        raise SuiteFault("this conversation has no user message", kind="format")
     return recorded or []
 
 

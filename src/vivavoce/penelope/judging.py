@@ -442,7 +442,7 @@ def _broken_rule(contract: MetricResult, goal: str) -> bool | None:
 def note_unjudged(what: str, result: MetricResult) -> None:
     """Log that a judge did not say what the words of the target leave open, so that they decide alone."""
     why = result.error or result.reason or "no verdict"
-    log.warning("%s could not be judged; its words decide: %s", what, _one_line(str(why)))
+    log.warning("%s could not be judged; used rules only: %s", what, _one_line(str(why)))
 
 
 def _one_line(text: str) -> str:

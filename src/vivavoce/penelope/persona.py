@@ -49,7 +49,7 @@ def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
     if isinstance(value, Mapping):
         return _from_fields(value)
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from files
-        raise UsageError(f"a persona is a name, a description or a mapping of fields, got {value!r}")
+        raise UsageError(f"expected a name, a description or a mapping of fields, got {value!r}")
     if value.lstrip().startswith("{"):
         return _from_json(value)
     persona = built_in().get("_".join(value.casefold().replace("-", " ").split()))

@@ -58,12 +58,12 @@ class SuccessRates(BaseModel):
 def success_rates(outcomes: Iterable[Outcome], samples: Sequence[Hashable] | None = None) -> SuccessRates:
     """Return the success rates of tests.
 
-    `samples` names for each test the sample it is a trial of, for trials of one sample are not independent; without it
+    `samples` names for each test the sample it is a trial of, as trials of one sample are not independent; without it
     every test is its own. The intervals are those of `vivavoce.stats.intervals.mean_interval`: Wilson's for
     independent tests.
 
     Raises:
-        ValueError: `samples` has another length than `outcomes`.
+        ValueError: `samples` and `outcomes` differ in length.
     """
     tests = list(outcomes)
     tests_with_samples = list(zip(tests, range(len(tests)) if samples is None else samples, strict=True))

@@ -24,7 +24,7 @@ from vivavoce.samples.table import Tabular
 class TestResult(Tabular, TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
     """The outcome of a test; its fields are those of `records.trajectory.TestOutcome`.
 
-    `state` is what the target made of the state of the row; a record of the test has it in its trajectory.
+    `state` is the row's state as the target left it; a record of the test has it in its trajectory.
     """
 
     TABLES: ClassVar = ("turns", "metrics")
@@ -42,7 +42,7 @@ class TestResult(Tabular, TestOutcome[TestContext, Turn, MetricResult, TurnMetri
 
     @property
     def turns_used(self) -> int:
-        """How many exchanges the test had, those that failed among them."""
+        """How many exchanges the test had, including those that failed."""
         return len(self.history)
 
     @property
@@ -70,7 +70,7 @@ class TestResult(Tabular, TestOutcome[TestContext, Turn, MetricResult, TurnMetri
         return sum(self.usage.values(), Usage()).cost
 
     def model_dump_json(self, **how: Any) -> str:
-        r"""Return the test as JSON; what JSON does not know is its `str`, and half a surrogate pair becomes U+FFFD."""
+        r"""Return the test as JSON; other values become their `str`, and half a surrogate pair becomes U+FFFD."""
         how = {"fallback": str, **how}
         try:
             return super().model_dump_json(**how)

@@ -142,7 +142,7 @@ async def stream_scenarios(
     if not description.strip():
         raise UsageError("the description is empty; describe what is to be tested")
     if n < 1:
-        raise UsageError(f"n is how many scenarios to write, at least 1; got {n}")
+        raise UsageError(f"n, the scenario count, must be at least 1; got {n}")
     known = None if data is None else TargetData(data)
     goals: list[str] = []
     ids: set[str] = set()

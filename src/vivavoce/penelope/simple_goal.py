@@ -90,10 +90,10 @@ class SimpleGoalEval(BaseModel):
 class SimpleGoalEvaluator(GoalQuestion):
     """Judges whether a conversation reached its goal, by criteria that the judge draws from it; yes or no.
 
-    The answer is yes when every criterion is met, unless the judge says no in spite of that, unasked. Where the judge's
+    The answer is yes when every criterion is met, unless the judge says no anyway, unasked. Where the judge's
     own sums differ from ours, ours count and `extra["disagreements"]` says so. A criterion that is met needs
-    evidence of what the assistant or a tool said or did; where all calls are shown and the goal names a state that a
-    call makes, only such a call is. A yes that depends on a criterion without is an error of the judge.
+    evidence of what the assistant or a tool said or did; where all calls are shown and the goal names a state a call
+    makes, only such a call counts. A yes that depends on one without evidence is a judge error.
 
     Known failure: it asks neither for the values of each change nor for changes that nobody wanted, as
     `GoalAchievementJudge` does.
@@ -134,7 +134,7 @@ class SimpleGoalEvaluator(GoalQuestion):
         return Verdict(achieved, reasoning, reply.confidence, criteria, evidence, extra)
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
-        """Return a question about each criterion that rests on a call whose result may refuse it."""
+        """Return a question about each criterion based on a call that may have been refused."""
         return doubts_of_changes(verdict.findings, ledger(question.metric_input.messages))
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:

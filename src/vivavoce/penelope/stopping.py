@@ -34,7 +34,7 @@ class Stop:
 class StoppingCondition:
     """One reason for which a test may stop; a user-defined one implements `check`, or `should_stop` alone.
 
-    One that has no `name` is called as its class.
+    One without a `name` is named after its class.
     """
 
     name: ClassVar[str] = ""
@@ -49,7 +49,7 @@ class StoppingCondition:
         """Return why the test stops now, None when it goes on; where only `should_stop` says so, the test has failed.
 
         Raises:
-            TypeError: the condition defines neither of them, or `should_stop` returned something else than a bool.
+            TypeError: the condition defines neither of them, or `should_stop` did not return a bool.
         """
         if type(self).should_stop is StoppingCondition.should_stop:
             raise TypeError(f"{type(self).__name__} needs a method check(state), or should_stop(state)")
@@ -69,7 +69,7 @@ class StoppingCondition:
 
 
 class GoalAchievedCondition(StoppingCondition):
-    """The goal metric says that the goal is reached, and the test had its least number of turns."""
+    """The goal metric says that the goal is reached, and the test had its minimum of turns."""
 
     name = "goal_achieved"
 
@@ -105,9 +105,9 @@ class GuardCondition(StoppingCondition):
 
 
 class GoalImpossibleCondition(StoppingCondition):
-    """The goal cannot be reached: the last `after` judgements were all at the bottom, sure, and none better.
+    """The goal cannot be reached: the last `after` judgements were all low and sure, and none better.
 
-    At the bottom is a value below `below`, sure a confidence above `confidence`. A judgement that failed never counts.
+    Low means a value below `below`, sure a confidence above `confidence`. A judgement that failed never counts.
     """
 
     name = "goal_impossible"
@@ -141,7 +141,7 @@ class TargetDownCondition(StoppingCondition):
         self.after = after
 
     def check(self, state: TestState) -> Stop | None:
-        """Stop when the last exchanges all failed, or all that there are and no turn is left, or the suite failed."""
+        """Stop when the last exchanges all failed, or all of them with no turn left, or the suite failed."""
         failed = list(takewhile(lambda turn: not turn.answered, reversed(state.turns)))
         if not failed:
             return None
@@ -257,7 +257,7 @@ class RepetitionCondition(StoppingCondition):
         self.times = times
 
     def check(self, state: TestState) -> Stop | None:
-        """Stop when one side repeats itself; the tester is checked first, as it may be why the target does."""
+        """Stop when one side repeats itself; the tester is checked first, as it may be the cause."""
         last = state.turns[-self.times :]
         if len(last) < self.times:
             return None

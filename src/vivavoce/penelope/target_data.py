@@ -63,7 +63,7 @@ class TargetData:
 
 def _line(record: object, place: int) -> str:
     if not isinstance(record, Mapping):
-        raise UsageError(f"record {place} of the data is a {type(record).__name__}; a record is an object with names")
+        raise UsageError(f"record {place} of the data is a {type(record).__name__}; expected an object with keys")
     return quoted(dict(cast("Mapping[str, Any]", record)))
 
 

@@ -129,7 +129,7 @@ class Decision(Label):
     @classmethod
     def _decides(cls, verdict: HumanVerdict) -> HumanVerdict:
         if verdict == "unsure":
-            raise ValueError("a decision is pass or fail")
+            raise ValueError("expected pass or fail")
         return verdict
 
 

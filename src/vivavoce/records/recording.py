@@ -108,7 +108,7 @@ class RecordedReply(_Line):
         if wrong := next(
             (message.role for message in self.messages if not isinstance(message, AIMessage | ToolMessage)), None
         ):
-            raise ValueError(f"messages: a reply has messages of assistant and tools, got one of {wrong}")
+            raise ValueError(f"messages: a reply has only assistant and tool messages, got {wrong}")
         return self
 
     @model_serializer
@@ -219,7 +219,7 @@ def _check_turn(reply: RecordedReply, turns: dict[tuple[str, str, int], int], pa
     key = (reply.sample, reply.target, reply.trial)
     due = turns.get(key, 0)
     if reply.turn != due:
-        rule = "stands here twice" if reply.turn < due else f"stands here without {turn_label(due)}"
+        rule = "occurs here twice" if reply.turn < due else f"occurs here without {turn_label(due)}"
         raise UsageError(Problem(f"{turn_label(reply.turn)} of row '{reply.sample}' {rule}", path, line))
     turns[key] = due + 1
 

@@ -379,8 +379,8 @@ class Score(BaseModel):
     is the score in the metric's own terms. `passed` is decided when the score is made, by the metric's threshold or
     that of the grader; without either a value of 1 passes. It is None without a score and for a measurement.
 
-    `findings` are what the score rests on, `other_evidence` what it rests on besides. `turns` are the scores of single
-    turns, None where they were not scored apart. `extra` is what only this grader knows, as plain data. `failure` says
+    `findings` are what the score is based on, `other_evidence` any further evidence. `turns` are the scores of single
+    turns, None if not scored separately. `extra` is what only this grader knows, as plain data. `failure` says
     what went wrong and whose fault it was. `fingerprint` is a hash of all that decides the score, and `settings` what
     the judge was asked with.
 
@@ -446,7 +446,7 @@ class Score(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Score:
         if isinstance(self.raw, float) and not math.isfinite(self.raw):
-            raise ValueError(f"a score is a finite number, got {self.raw}")
+            raise ValueError(f"expected a finite score, got {self.raw}")
         scored = self.value is not None or self.raw is not None
         if (self.state == "scored") != scored:
             rule = "a score has state 'scored' if and only if it has a value"

@@ -336,10 +336,10 @@ def _arguments(message: AIMessage) -> dict[str, Any] | None:
 
 
 class Trajectory(BaseModel):
-    """The conversation of one attempt: `opening` is what stands before the first user message.
+    """The conversation of one attempt: `opening` is what comes before the first user message.
 
-    `state` is what the target remembered at the end (memory blocks by label), where it can tell, or what it left of the
-    state of the row. `test` is what a tester that led the conversation leaves besides: how it ended, what was judged,
+    `state` is what the target remembered at the end (memory blocks by label), if it can tell, or the row's state as the
+    target left it. `test` is the record of a tester that led the conversation: how it ended, what was judged,
     what the tester thought.
     """
 

@@ -79,7 +79,7 @@ def capture(run: Run, attempt: Attempt, region: str | None = None) -> Captured:
     row = {"id": row.pop("id"), "input": row.pop("input"), **row}
     row["metadata"] = {**row["metadata"], CAPTURED_FROM: place}
     Sample.model_validate(row)
-    left_out = [f"{name} (it has another number of turns)" for name in dropped]
+    left_out = [f"{name} (different number of turns)" for name in dropped]
     return Captured(row, cutter.counts(), [*left_out, *(f"{name} (for a tester)" for name in tester)])
 
 

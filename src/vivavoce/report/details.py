@@ -139,7 +139,7 @@ def lines_of(recording: Recorded) -> Iterator[str]:
     yield "; ".join([f"as recorded: {recording.same:,} of {conversations}", *rest])
     yield from map(_different, recording.different)
     if calls := _calls(recording.calls, recording.ended):
-        yield f"calls of tools: {calls}"
+        yield f"tool calls: {calls}"
     yield from map(_describe_pairs, recording.pairs)
 
 
@@ -154,7 +154,7 @@ def _calls(calls: CallsCovered, ended: list[str]) -> str:
     parts = [
         (calls.answered, "answered from the recording"),
         (calls.live, "answered live"),
-        (calls.missed, f"not in it ({'; '.join(ended)}{'; …' * (calls.missed > len(ended))})"),
+        (calls.missed, f"missing ({'; '.join(ended)}{'; …' * (calls.missed > len(ended))})"),
     ]
     phrases = [f"{number:,} {words}" for number, words in parts if number]
     if calls.unused:
@@ -193,7 +193,7 @@ def detail_lines(summary: Summary) -> list[str]:
 def tags_line(summary: Summary) -> str:
     """Return how many tags the table of tags leaves out, in words; empty for none."""
     tags = count(summary.more_tags, "more tag")
-    return f"and {tags}, each with no more samples than these" if summary.more_tags else ""
+    return f"and {tags}, none with more samples than these" if summary.more_tags else ""
 
 
 def skip_lines(summary: Summary) -> list[str]:
@@ -226,7 +226,7 @@ def spent_lines(summary: Summary) -> list[str]:
     elif trials.half_width is None:
         text = f"{spent} {'were enough to decide' if trials.met else 'did not decide'} the gate"
     else:
-        aim = f"the {trials.of} to ±{trials.half_width:g}"
+        aim = f"the {trials.of} ±{trials.half_width:g}"
         text = f"{spent} {'were enough for' if trials.met else 'were too few for'} {aim}"
     if trials.by_sample:
         return [f"trials: {text}; samples differ in their number of trials, so means have no interval"]
@@ -369,7 +369,7 @@ def agent_rows(summary: Summary) -> list[list[str]]:
 def agents_line(summary: Summary) -> str:
     """Return what the table leaves out, as one sentence; empty if it leaves out nothing."""
     others = max(len(summary.agents) - MAX_AGENTS, 0) + summary.more_agents
-    parts = [f"and {count(others, 'more agent')} with no more failed turns"] if others else []
+    parts = [f"and {count(others, 'more agent')}, none of them worse"] if others else []
     if summary.unnamed_failures:
         failures = count(summary.unnamed_failures, "failure")
         parts.append(f"{failures} {'is' if summary.unnamed_failures == 1 else 'are'} not attributed to an agent")
@@ -384,7 +384,7 @@ def who_failed(summary: Summary) -> str:
     worst = max(failed, key=lambda agent: (agent.failed_turns, agent.share))
     whole = sum(agent.failed_turns for agent in failed)
     of = f"{worst.failed_turns:,} of {count(whole, 'failed turn')}"
-    return f"{of} {'is' if worst.failed_turns == 1 else 'are'} of {_name(worst, summary.agents)}"
+    return f"{of} {'is' if worst.failed_turns == 1 else 'are'} by {_name(worst, summary.agents)}"
 
 
 def _rows(agent: AgentSummary, name: str) -> list[list[str]]:

@@ -192,7 +192,7 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
             samples = grader.pass_samples.get(most)
             if samples is not None and grader.scored != most * samples:
                 yield Text(
-                    f"{' ' * len(name)}  numbers of trials differ: this is over the {count(samples, 'sample')} with "
+                    f"{' ' * len(name)}  trial counts differ: this is over the {count(samples, 'sample')} with "
                     f"{most} or more, the mean and the pass rate are over all trials"
                 )
             if most in grader.pass_hat_intervals:

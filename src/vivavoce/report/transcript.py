@@ -421,9 +421,9 @@ def facts(call: JudgeCall) -> list[tuple[str, str]]:
         if call.usage.calls > 1:
             rows.append(("requests", f"{call.usage.calls:,}"))
     if mode := call.applied.get("mode"):
-        rows.append(("asked for by", safe(str(mode))))
+        rows.append(("output mode", safe(str(mode))))
     if read := call.applied.get("read"):
-        rows.append(("read after", safe(str(read))))
+        rows.append(("repairs", safe(str(read))))
     if call.asked_at is not None:
         rows.append(("answered", f"{day(call.asked_at)}, {clock(call.asked_at)}"))
         rows.append(("from the cache", "yes: nothing was spent for this score" if call.cached else "no"))

@@ -99,7 +99,7 @@ def _what(reason: Reason) -> str:
             return f"{these} ended with an error or a missing score{_of_tester(reason)}; {_limit_text(reason)}"
         case "spoiled":
             return (
-                f"the tester spoiled {reason.errors:,} of {count(reason.scored, 'conversation')}; {_limit_text(reason)}"
+                f"tester errors in {reason.errors:,} of {count(reason.scored, 'conversation')}; {_limit_text(reason)}"
             )
         case "unverified":
             these = f"{reason.errors:,} of {count(reason.scored, 'verdict')}"
@@ -127,7 +127,7 @@ def errors_text(errors: int, of_tester: int) -> str:
         return count(errors, "error")
     if of_tester == errors:
         return count(errors, "tester error")
-    return f"{count(errors, 'error')} ({of_tester:,} of the tester)"
+    return f"{count(errors, 'error')} ({of_tester:,} by the tester)"
 
 
 def failed_errors(reason: Reason) -> str:
@@ -254,7 +254,7 @@ def corrected_lines(summary: Summary, run_id: str) -> Iterator[str]:
 
 def corrected_text(rate: CorrectedRate, run_id: str) -> str:
     """Return what the labels of people make of a rate of the judge, or why they make nothing of it."""
-    raw = "" if rate.raw is None else f"{rate.raw:.1%} pass by the judge, "
+    raw = "" if rate.raw is None else f"{rate.raw:.1%} pass (judge), "
     if rate.value is None or rate.low is None or rate.high is None:
         return f"{raw}not corrected: {rate.why}"
     of = "of this run" if rate.labels_of == run_id else f"of run {rate.labels_of}"

@@ -22,8 +22,8 @@ class BatchesStopped(Exception):
 class Export:
     """What a file for a batch service has: the number of `questions`, and the `files` that have them.
 
-    `answered_count` verdicts needed no request, because their answers are cached or no judge is needed. `broken` has a line
-    for each verdict that no answer can provide, and why.
+    `answered_count` verdicts needed no request, because their answers are cached or no judge is needed. `broken` has a
+    line for each verdict that no answer can provide, and why.
     """
 
     questions: int

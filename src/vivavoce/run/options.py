@@ -10,10 +10,10 @@ from vivavoce.grading.scores import ErrorLimit
 
 
 class RunOptions(BaseModel):
-    """What a caller may set for one run, over what the suite says; None leaves it to the suite.
+    """Options of one run, which override the suite; None leaves the choice to the suite.
 
-    `trials`, `max_samples`, `tags`, `samples`, `sample` and `max_concurrent` choose what of a suite becomes the
-    experiment. The other limits are of the run alone and may differ when it is resumed: calls, cost and errors.
+    `trials`, `max_samples`, `tags`, `samples`, `sample` and `max_concurrent` choose which part of a suite is
+    run. The other limits are per run and may differ when it is resumed: calls, cost and errors.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

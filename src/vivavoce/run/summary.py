@@ -348,7 +348,7 @@ class RunResult(Tabular):
 
     @property
     def finding(self) -> str:
-        """The verdict with what it rests on, in one sentence; the code for sentences is in a higher layer."""
+        """The verdict and its basis, in one sentence; the code for sentences is in a higher layer."""
         return cast("str", lazy("vivavoce.report.verdict:finding")(self.summary, self.grading))
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -360,7 +360,7 @@ class RunResult(Tabular):
         """Send the run with its scores to `langfuse`, `phoenix`, `otel`, `mlflow` or `wandb`; return what was done.
 
         Addresses and keys are read from the environment, as the packages of these tools do. The same run may be sent
-        again; nothing becomes double.
+        again; nothing is duplicated.
 
         Raises:
             UsageError: there is no such tool, it cannot be reached, or it refuses something.

@@ -167,7 +167,7 @@ def check_order(messages: Sequence[AnyMessage]) -> None:
 
 def _answer(open_calls: list[ToolCall], message: ToolMessage, index: int) -> None:
     if not open_calls:
-        raise ValueError(f"message {index} (tool) must follow an assistant message with a tool call still unanswered")
+        raise ValueError(f"message {index} (tool) must follow an assistant message with an unanswered tool call")
     call_id = message.tool_call_id
     if call_id is None or all(call.id is None for call in open_calls):
         open_calls.pop(0)
@@ -287,7 +287,7 @@ def _from_cell(column: str, cell: str) -> Any:
     try:
         return parse(cell)
     except BrokenJson as error:
-        raise ValueError(f"column '{column}' holds JSON, and this cell is {error}") from error
+        raise ValueError(f"column '{column}' needs JSON, but this cell is {error}") from error
 
 
 def ragas_row(sample: EvaluationSample) -> dict[str, Any]:
@@ -330,7 +330,7 @@ _CHARACTERS_SHOWN = 200
 
 @dataclass(frozen=True, init=False, repr=False)
 class EvaluationDataset:
-    """Samples, all of one turn or all of several, in order.
+    """Samples, all single-turn or all multi-turn, in order.
 
     Every `from_…` reads what the `to_…` of that name writes and returns an equal dataset. A `UsageError` names the
     sample, counted from 0, or the file and line.
@@ -361,11 +361,11 @@ class EvaluationDataset:
 
     @property
     def is_multi_turn(self) -> bool:
-        """Whether the samples are conversations; not so when there are none."""
+        """Whether the samples are conversations; false when there are none."""
         return bool(self.samples) and isinstance(self.samples[0], MultiTurnSample)
 
     def features(self) -> list[str]:
-        """Return the names of the fields that any sample holds."""
+        """Return the names of the fields that any sample has."""
         names = {name for sample in self.samples for name in sample.get_features()}
         kind = MultiTurnSample if self.is_multi_turn else SingleTurnSample
         return [name for name in kind.model_fields if name in names]
@@ -388,7 +388,7 @@ class EvaluationDataset:
         return cls(read_list(rows), name)
 
     def to_list(self, dialect: Dialect = "openai") -> list[dict[str, Any]]:
-        """Return the samples as dicts of plain JSON types, each with the fields it holds, in a `Dialect`."""
+        """Return the samples as dicts of plain JSON types, each with the fields it has, in a `Dialect`."""
         return self._each(_row_of(dialect))
 
     @classmethod
@@ -449,12 +449,12 @@ class EvaluationDataset:
         """Return a `datasets.Dataset` (needs the extra `[hf]`); arguments of tool calls are JSON text in it.
 
         Raises:
-            UsageError: a column would hold values of several types, which Parquet files made here can.
+            UsageError: a column would mix types, which only our Parquet files allow.
         """
         try:
             return hf_dataset(self._columns(), self.to_list())
         except ValueError as error:
-            raise UsageError(f"{error}; to_parquet writes such samples, too") from error
+            raise UsageError(f"{error}; to_parquet supports such samples") from error
 
     def to_polars(self) -> PolarsFrame:
         """Return a polars frame (needs the extra `[polars]`) with the cells that a Parquet file has."""

@@ -39,11 +39,11 @@ class Sample(BaseModel):
     `input` is one message, or a list of messages that are sent one after the other, each waiting for the reply.
     With a list `input` and a list `ground_truth` of the same length, each turn is graded against its own truth; None
     in that list skips the turn. `expect` has assertions about each turn, as a list, or about the whole conversation.
-    `history` is what was said before, by somebody else than the target: the target gets it with the first input, which
-    goes on from there. Lists for turns are about the turns of `input`.
+    `history` is what was said before, not by this target: the target gets it with the first input, which continues
+    it. Lists for turns are about the turns of `input`.
     `messages` is a recorded conversation, to be replayed. `goal`, `instructions`, `context`, `must` and `must_not` are
-    for metrics: what the user wants, and what has to and must never happen.
-    `policy` is what the assistant has to go by; judges see it, and nobody else.
+    for metrics: what the user wants, and what must and must never happen.
+    `policy` is what the assistant has to follow; only judges see it.
 
     `state` is the world that the target's tools find and change. `tool_results` says what tools answer in this
     conversation, by their names, and `approvals` what the user says to tools that ask before they act.
@@ -52,8 +52,8 @@ class Sample(BaseModel):
     user in the situation of `scenario`, of the kind that `persona` names or describes, who knows `facts` and tells them
     when asked, and heeds `restrictions`. An `adversarial` goal is one that the target should withstand.
 
-    Where users come back, each message says of which session it is; `secrets` has by the name of a user what is for
-    nobody else.
+    Where users come back, each message names its session; `secrets` has, by user name, what nobody else may
+    know.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=False)
@@ -97,7 +97,7 @@ class Sample(BaseModel):
             rule = "a sample needs 'input' (what to ask), 'messages' (a recorded conversation) or a 'goal' for a tester"
             raise ValueError(rule)
         if self.rubric_vars and (reserved := sorted(_OF_RUBRICS & self.rubric_vars.keys())):
-            raise ValueError(f"rubric_vars may not hold '{reserved[0]}': every rubric has a variable of that name")
+            raise ValueError(f"rubric_vars may not set '{reserved[0]}': every rubric has a variable of that name")
         if self.messages is not None and not self.messages:
             raise ValueError("'messages' is empty: nothing was recorded")
         if isinstance(self.input, list) and not self.input:
@@ -121,7 +121,7 @@ class Sample(BaseModel):
         if "system" in roles:
             raise ValueError("'history' has a system message; write the system prompt in the suite, under 'target'")
         if any(message.session is not None for message in (*history, *self.user_messages)):
-            raise ValueError("a row has a 'history' or sessions, not both")
+            raise ValueError("use either 'history' or sessions, not both")
 
     def _check_said(self) -> None:
         for place, message in enumerate(self._inputs):
@@ -196,7 +196,7 @@ class Sample(BaseModel):
 
     @property
     def turn_count(self) -> int:
-        """How many turns the conversation is planned to have, or had, those of the history among them."""
+        """How many turns the conversation is planned to have, or had, including those of the history."""
         return (
             len(self.user_messages)
             if self.messages is None
@@ -256,7 +256,7 @@ class Sample(BaseModel):
     def scenario_hash(self) -> str:
         """A hash of what is asked and known, the same whatever the id; it pairs samples between runs.
 
-        Of a recorded conversation it holds the goal, or what the user said where there is none: what the target did
+        For a recorded conversation it has the goal, or else what the user said: what the target did
         and how that was judged differ from one recording of a scenario to the next.
         """
         text = self.row_text(_NOT_IN_SCENARIO)
@@ -266,7 +266,7 @@ class Sample(BaseModel):
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def row_text(self, without: Collection[str] = ("messages",)) -> str:
-        """Return the row as JSON text; a character that JSON cannot hold, half a surrogate pair, stands escaped."""
+        """Return the row as JSON text; half a surrogate pair, which JSON cannot represent, is escaped."""
         excluded = set(without)
         try:
             return self.model_dump_json(exclude=excluded, exclude_unset=True)

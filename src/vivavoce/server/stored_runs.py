@@ -63,7 +63,7 @@ class StoredRuns:
     def _check_suite(self, run: Run, spec: Mapping[str, Any]) -> None:
         differences = [self._differences(spec, served) for served in self._read_source(run)]
         if all(differences):
-            raise _refusal(run, f"{run.option('suite')} has another {' and '.join(differences[0])} now")
+            raise _refusal(run, f"{run.option('suite')} changed its {' and '.join(differences[0])}")
 
     def _differences(self, spec: Mapping[str, Any], served: Suite) -> list[str]:
         now = dump_spec(served)
@@ -100,7 +100,7 @@ class StoredRuns:
         path = Path(str(dataset.pop("path", "")))
         self._check_keys(run, spec, {"driver", "dataset", "graders"})
         if path.parent.resolve() != self.files.resolve() or dataset not in ({}, {"fields": {}}):
-            raise _refusal(run, "its conversations did not come with a request")
+            raise _refusal(run, "its conversations were not sent in a request")
         self._check_graders(run, spec["graders"])
 
     def _check_test(self, run: Run, spec: Mapping[str, Any], suite: str | None) -> None:
@@ -110,9 +110,9 @@ class StoredRuns:
         expected = dump_spec(described_suite(data, served.base, TEST))
         self._check_keys(run, spec, {"driver", "dataset", "graders", "target", "tester", "gate"})
         if len(targets) != 1 or described_targets(spec) != described_targets(expected):
-            raise _refusal(run, f"{suite} has another target now")
+            raise _refusal(run, f"{suite} changed its target")
         if Path(run.base).resolve() != served.base.resolve() or spec["dataset"].keys() - {"rows", "fields"}:
-            raise _refusal(run, "its files are not those of its suite")
+            raise _refusal(run, "its files differ from its suite's")
         self._check_tester(run, dict(spec.get("tester") or {}), served)
         standard = {name: _dump(FunctionGraderSpec.model_validate(grader)) for name, grader in GRADERS.items()}
         others = {name: grader for name, grader in spec["graders"].items() if grader != standard.get(name)}
@@ -126,7 +126,7 @@ class StoredRuns:
             may_be_requested |= key in ("model", "judge") and value in models
             may_be_requested |= key == "strategy" and value in strategies.names()
             if not may_be_requested and value != own.get(key):
-                raise _refusal(run, f"the {key} of its tester is not that of its suite now")
+                raise _refusal(run, f"the {key} of its tester differs from the suite's")
 
     def _check_keys(self, run: Run, spec: Mapping[str, Any], known: set[str]) -> None:
         if others := sorted(spec.keys() - known - _REACHES_NOTHING):

@@ -271,14 +271,14 @@ def _share(weight: Floats, passed: Floats) -> float:
 def _weights(weights: Sequence[float] | None, count: int) -> Floats:
     array = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
     if len(array) and not (np.isfinite(array).all() and array.min() > 0):
-        raise ValueError("a weight is a finite number above 0")
+        raise ValueError("weights must be finite and above 0")
     return array
 
 
 def _binary(values: Sequence[float]) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not ((array == 0) | (array == 1)).all():
-        raise ValueError("a verdict and a label are 0 or 1 each")
+        raise ValueError("verdicts and labels must be 0 or 1")
     return array
 
 

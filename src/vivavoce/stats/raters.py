@@ -62,7 +62,7 @@ def ratings_at(labels: object, path: str) -> Ratings | None:
     several = cast("list[Any]", value if isinstance(value, list) else [value])
     boolean = all(isinstance(rating, bool) for rating in several)
     if not boolean and not all(_is_number(rating) for rating in several):
-        raise ValueError(f"labels.{path} is {value!r:.80}; a label is a number, true or false, or a list of these")
+        raise ValueError(f"labels.{path} is {value!r:.80}; expected a number, true or false, or a list of these")
     return Ratings(tuple(map(float, several)), boolean)
 
 

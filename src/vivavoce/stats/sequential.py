@@ -83,7 +83,7 @@ def sequence(rounds: Floats, level: float = 0.95) -> Limits:
         ValueError: a score is below 0 or above 1, or the level is not between 0 and 1.
     """
     if rounds.ndim != 2:
-        raise ValueError(f"rounds have the shape (samples, rounds); got {rounds.ndim} dimensions")
+        raise ValueError(f"rounds needs shape (samples, rounds); got {rounds.ndim} dimensions")
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}")
     with np.errstate(invalid="ignore"):

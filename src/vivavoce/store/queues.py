@@ -203,7 +203,7 @@ def drawn_in(connection: Connection, queue: str, attempt_id: int, label: Label) 
     mine = mine.where(i.queue_id == queue, i.person == label.author, q.grader == label.grader)
     found = connection.execute(mine.where(i.attempt_id == attempt_id)).first()
     if found is None or label.turn is not None:
-        raise NotFound("queue", queue, message=f"queue {queue} does not ask {label.author} about this conversation")
+        raise NotFound("queue", queue, message=f"queue {queue} does not assign this to {label.author}")
     if not found.blind or found.drawn is None:
         return None
     before = select(labels.c.id, i.drawn).join(queue_items, i.attempt_id == labels.c.attempt_id)
@@ -308,9 +308,9 @@ class QueuePlan:
             if not 0 < len(person) <= 100 or not person.isprintable() or person != person.strip():
                 raise UsageError("use each person's token name: one line, at most 100 characters")
         if not 1 <= self.overlap <= len(self.people):
-            raise UsageError(f"overlap is how many people label each conversation: 1 to {len(self.people)} here")
+            raise UsageError(f"overlap (people per conversation) must be 1 to {len(self.people)} here")
         if not 1 <= self.size <= MOST:
-            raise UsageError(f"a queue has 1 to {MOST} conversations")
+            raise UsageError(f"use 1 to {MOST} conversations")
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,7 @@ class Store:
         self.close()
 
     def claimed(self, run_id: str) -> AbstractContextManager[None]:
-        """Hold a run while working on it; the claim ends with the process, however that ends.
+        """Claim a run to work on it; the claim ends with the process, however that ends.
 
         Raises:
             Claimed: another process is working on it.
@@ -337,7 +337,7 @@ class Store:
         return self._reader(run_id).stored(samples)
 
     def cancelled(self, run_id: str) -> set[AttemptKey]:
-        """Return which attempts of a run were cancelled, so that resuming it holds them again."""
+        """Return which attempts of a run were cancelled, so that resuming it runs them again."""
         return set(self._reader(run_id).cancelled())
 
     def replaced(self, run_id: str) -> list[Replaced]:
@@ -355,11 +355,11 @@ class Store:
     def named_conversation(self, run_id: str, name: str) -> tuple[str, int | None]:
         """Return the sample and the trial, as the store keeps it, that `SAMPLE` or `SAMPLE#2` means in a run.
 
-        There is no trial where the name has none. A sample whose own id ends like the number of a trial, such as
+        The trial is None if the name has none. A sample whose own id ends like the number of a trial, such as
         `issue#2`, is found by its id.
 
         Raises:
-            UsageError: the name says trial 0, and no sample is called so.
+            UsageError: the name says trial 0, and no sample has that id.
         """
         if "#" not in name or any(True for _ in self.attempts(run_id, sample_id=name)):
             return name, None
@@ -388,7 +388,7 @@ class Store:
         return self._reader(self._graded_run(grading_id)).scores(grading_id)
 
     def used_by_targets(self, run_id: str) -> dict[str, Usage]:
-        """Return what each target of a run used in all its conversations, without the targets that do not tell."""
+        """Return what each target of a run used in all its conversations, except targets that report none."""
         found: dict[str, Usage] = {}
         for target, used in self._reader(run_id).usage():
             found[target] = found.get(target, Usage()) + used

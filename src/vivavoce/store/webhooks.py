@@ -126,7 +126,7 @@ class Webhooks:
             StoreError: the store cannot be written.
         """
         if not events:
-            raise UsageError(f"name events: {', '.join(EVENTS)}")
+            raise UsageError(f"pick events: {', '.join(EVENTS)}")
         secret = secret or SECRET + base64.b64encode(secrets.token_bytes(32)).decode()
         key_of(secret)
         made = NewWebhook(
@@ -276,7 +276,7 @@ def key_of(secret: str) -> bytes:
     except ValueError:
         key = b""
     if not secret.startswith(SECRET) or not 24 <= len(key) <= 64:
-        raise UsageError(f"the secret of a webhook is {SECRET} and 24 to 64 bytes in base64")
+        raise UsageError(f"a webhook secret must be {SECRET} and 24 to 64 bytes in base64")
     return key
 
 

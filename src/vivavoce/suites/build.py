@@ -295,7 +295,7 @@ class Builder:
             if grading := grading_of(spec, self.suite.base):
                 if spec.cascade is not None or spec.confirm is not None:
                     raise UsageError(
-                        f"'{spec.metric}' asks no model; remove {'cascade' if spec.cascade else 'confirm'}"
+                        f"'{spec.metric}' uses no model; remove {'cascade' if spec.cascade else 'confirm'}"
                     )
                 function_grader = grading.grader(name, self.suite.base, tester=self._tester_parts)
                 return self._asking(name, spec, function_grader) if grades_assertions(spec) else function_grader
@@ -365,7 +365,7 @@ class Builder:
         passing: float | None,
     ) -> BaseMultiTurnMetric:
         if not isinstance(metric, JudgedMetric):
-            raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
+            raise UsageError(f"confirm needs a metric that calls a model; {metric.name} does not")
         model: Model = offline_model(str(confirm.model))
         with self.place("graders", name, "confirm", "model"):
             model = self._open_model(confirm.model, spec.model_copy(update={"api_key_env": confirm.api_key_env}))

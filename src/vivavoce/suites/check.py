@@ -138,7 +138,7 @@ def schema_notes(suite: Suite, in_rows: Iterable[str], ignored_in_rows: Iterable
         ("the format", "is not checked and accepts") if is_single else ("the formats", "are not checked and accept")
     )
     names_text = ", ".join(f"'{name}'" for name in sorted(names))
-    return [*notes, f"JSON schemas: {formats} {names_text} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
+    return [*notes, f"JSON schemas: {formats} {names_text} {verb} any text; checked: {', '.join(sorted(FORMATS))}"]
 
 
 def _schema_of(spec: object) -> dict[str, Any] | None:

@@ -291,7 +291,7 @@ class _Plain:
             here = (*at, str(key))
             self._note(node, "key", key, here)
             if isinstance(key, bool | ScalarBoolean) or not isinstance(key, str | int):
-                raise self._refusal(at, "a key must be text; put it in quotes, and also a text that begins with {{")
+                raise self._refusal(at, "a key must be text; quote it, and quote any text that begins with {{")
             if str(key) in result:
                 raise self._refusal(here, "duplicate key")
             result[str(key)] = self.convert(value, here)
@@ -354,7 +354,7 @@ def fill_variables(document: Described) -> dict[str, Any]:
     def value(at: KeyPath, text: str) -> str:
         for name in unset_in(text):
             rule = f"the environment variable {name} is not set; ${{{name}:-…}} gives a default"
-            problems.append(document.problem(at, f"{rule}, and $${{{name}}} is the text itself"))
+            problems.append(document.problem(at, f"{rule}; write $${{{name}}} for literal text"))
         return fill(text)
 
     data = _replace_variables(document.data, value)

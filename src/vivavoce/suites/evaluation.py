@@ -219,11 +219,11 @@ def evaluate(
             conversation: such a row, a `ConversationHistory`, or the list of its messages.
         metrics: one or several: metrics, names of them, or names with options such as
             `{"metric": "fuzzy_ratio", "threshold": 0.9}`.
-        model: the judge of the metrics that have none; that of VIVAVOCE_JUDGE unless it is given.
+        model: the judge of the metrics without one; by default that of VIVAVOCE_JUDGE.
         name: what the run is called.
         max_concurrent: how many conversations are measured at a time.
         store: where records go, the workspace's own unless named.
-        resume: a run that was interrupted, to do what is left of it with the same data and metrics.
+        resume: an interrupted run to complete, with the same data and metrics.
         options: limits, which need the judge by its name, and the cache; the others are for suites.
 
     Raises:

@@ -312,8 +312,8 @@ def run_suite(
 
     Args:
         path: the file of the suite.
-        options: what is set for this run, over what the suite says.
-        target: what takes the place of the suite's own target: a function, an address, or a mapping as in a suite; or a
+        options: settings of this run, which override the suite's.
+        target: replaces the suite's own target: a function, an address, or a mapping as in a suite; or a
             list of such.
         store: where records go, a path or an address; the workspace's own unless named.
 

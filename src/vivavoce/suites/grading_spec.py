@@ -124,7 +124,7 @@ class CascadeSpec(Spec):
     @model_validator(mode="after")
     def _decides(self) -> Self:
         if self.model is None and self.metric is None:
-            raise ValueError("needs model, metric or both: what is asked first")
+            raise ValueError("needs model, metric or both for the first judge")
         if self.config and self.metric is None:
             raise ValueError("config is for another metric; name it with metric")
         if wrong := wrong_thresholds(self.fails_below, self.passes_from):
@@ -344,7 +344,7 @@ def _check_errors(errors: Errors, op: Operator, on: RateBound, pass_op: Operator
     if errors == "fail" and op not in ("gt", "gte"):
         raise ValueError(f"errors: fail counts errors as 0, which op: {op} could reward; write op: gt or gte")
     if errors == "fail" and on in ("corrected", "corrected_lower"):
-        raise ValueError(f"errors: fail counts scores that no judge gave, and on: {on} corrects those of a judge")
+        raise ValueError(f"errors: fail counts scores without a judge, but on: {on} corrects only a judge's")
 
 
 class ConditionSpec(Spec):
@@ -389,8 +389,7 @@ class ConditionSpec(Spec):
         own = self.pass_threshold is not None or self.pass_op != "gte"
         if self.on in ("corrected", "corrected_lower") and (self.aggregation != "accuracy" or own):
             raise ValueError(
-                f"on: {self.on} is about the rate of passing: write aggregation: accuracy, without pass_threshold "
-                "and pass_op"
+                f"on: {self.on} needs a pass rate: write aggregation: accuracy, without pass_threshold and pass_op"
             )
         return self
 

@@ -142,7 +142,7 @@ def translate_judge(work: Translation, at: KeyPath, grader: dict[str, Any]) -> N
             grader.pop(key, None)
         grader |= {"kind": "model_judge", "model": handle}
         work.note(
-            (*at, "kind"), f"'letta_judge' is judged by the model of its agent, {handle}, without its tools and memory"
+            (*at, "kind"), f"'letta_judge' judges with the model of its agent, {handle}, without its tools and memory"
         )
     _name_model(work, at, grader)
     if work.era in ("A", "B"):
@@ -243,7 +243,7 @@ def _model_configs(work: Translation, at: KeyPath, target: dict[str, Any]) -> No
             work.refuse((*at, i), f"names no known file of letta-evals: '{name}'{hint}; list model_handles instead")
         known.append(handle or name)
     target["model_handles"] = [*target.get("model_handles", []), *known]
-    work.note(at, "is model_handles here; the context window and the reasoning effort of those files are left out")
+    work.note(at, "becomes model_handles; the context window and reasoning effort of those files are dropped")
 
 
 def _once(work: Translation, at: KeyPath, target: dict[str, Any]) -> None:
@@ -253,7 +253,7 @@ def _once(work: Translation, at: KeyPath, target: dict[str, Any]) -> None:
         once = list(dict.fromkeys(cast("list[Any]", handles)))
         if len(once) < len(cast("list[Any]", handles)):
             target["model_handles"] = once
-            work.note(at, "lists a model more than once; each is run once, and trials says how often")
+            work.note(at, "lists a model more than once; each runs once; use trials to repeat runs")
 
 
 def _folders(work: Translation, at: KeyPath, target: dict[str, Any]) -> None:
@@ -261,11 +261,11 @@ def _folders(work: Translation, at: KeyPath, target: dict[str, Any]) -> None:
     skills = target.pop("skills_dir", None)
     if skills is not None:
         target["flags"] = f"{target.get('flags') or ''} --skills {shlex.quote(str(skills))}".strip()
-        work.note((*at, "skills_dir"), "is --skills in flags here")
+        work.note((*at, "skills_dir"), "becomes --skills in flags")
     folder = target.get("working_dir")
     if isinstance(folder, str) and _of_each_model(target, apart):
         target["working_dir"] = f"{folder}/{{model}}"
-        work.note((*at, "working_dir"), f"is {target['working_dir']} here: each model has its own folder")
+        work.note((*at, "working_dir"), f"becomes {target['working_dir']}: each model has its own folder")
 
 
 def _of_each_model(target: Mapping[str, Any], apart: object) -> bool:
@@ -370,7 +370,7 @@ def _graders(work: Translation) -> None:
     if work.era == "A" and "graders" not in work.data and isinstance(work.data.get("grader"), dict):
         work.data["graders"] = {"grader": work.data.pop("grader")}
         work.document.places["graders", "grader"] = work.document.places.get(("grader",), (1, 1))
-        work.note(("grader",), "is graders.grader here")
+        work.note(("grader",), "becomes graders.grader")
     for name, grader in section(work.data, "graders").items():
         if isinstance(grader, dict):
             _grader(work, ("graders", name), cast("dict[str, Any]", grader))

@@ -111,7 +111,7 @@ class TrialsUntil(Spec):
     @model_validator(mode="after")
     def _one_end(self) -> Self:
         if (self.until is None) == (self.half_width is None):
-            raise ValueError("needs either until: decided or a half_width; for a fixed number of trials write it alone")
+            raise ValueError("needs either until: decided or a half_width; for a fixed count, write only the number")
         return self
 
 
@@ -157,7 +157,7 @@ class DatasetSpec(Spec):
         if name is not None and name not in names():
             raise ValueError(no_format(name))
         if name is not None and format_named(name).read is None:
-            raise ValueError(f"the format '{name}' can only be written")
+            raise ValueError(f"the format '{name}' is write-only")
         return name
 
     @model_validator(mode="after")
@@ -170,10 +170,10 @@ class DatasetSpec(Spec):
             raise ValueError("has a version, which needs a file: give its path instead of rows")
         if self.version is not None and not VERSION.fullmatch(self.version):
             raise ValueError(
-                f"version is v with 16 digits or letters, as viva dataset keep prints it; got '{self.version}'"
+                f"expected v and 16 digits or letters, as viva dataset keep prints it; got '{self.version}'"
             )
         if self.policy is not None and self.policy_path is not None:
-            raise ValueError("has a policy or a policy_path, not both")
+            raise ValueError("use policy or policy_path, not both")
         return self
 
     @property

@@ -111,9 +111,9 @@ class McpSpec(Spec):
         if (self.command is None) == (self.url is None):
             raise ValueError("needs either command or url")
         if self.command is None and self.env:
-            raise ValueError("env is for a command; what a url needs is in its headers")
+            raise ValueError("env is only for command; for url, use headers")
         if self.url is None and self.headers:
-            raise ValueError("headers are for a url; what a command needs is in its env")
+            raise ValueError("headers are only for url; for command, use env")
         return self
 
 

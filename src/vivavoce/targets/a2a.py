@@ -55,9 +55,9 @@ _ZERO = _Dialect("0.3", "message/send", "tasks/get", "user")
 
 
 class A2ATarget:
-    """An agent at an address, where it has its card; `headers` may hold `${NAME}` from the environment.
+    """An agent at an address that serves its card; `headers` may hold `${NAME}` from the environment.
 
-    A conversation is a context of the agent's. A task that asks for input continues with the next message.
+    A conversation is one context of the agent. A task that asks for input continues with the next message.
 
     Raises:
         UsageError: the address is not valid, or an environment variable is not set.
@@ -94,7 +94,7 @@ class A2ATarget:
         """Call a method of the agent and return its result.
 
         Raises:
-            TargetFault: it answered with an error, or with something else than JSON-RPC.
+            TargetFault: it answered with an error, or not with JSON-RPC.
         """
         request = {"jsonrpc": "2.0", "id": uuid.uuid4().hex, "method": method, "params": params}
         headers = add_marks({"Content-Type": "application/json", "A2A-Version": dialect.version, **self.headers})

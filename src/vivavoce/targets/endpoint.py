@@ -97,7 +97,7 @@ def _entries(document: object, path: Path) -> Iterator[tuple[str, str | Mapping[
         yield from ((str(key), row) for key, row in rows.items() if isinstance(row, str | Mapping))
         return
     if not isinstance(document, list):
-        raise UsageError(Problem("holds no endpoints: a mapping of names to addresses or descriptions is needed", path))
+        raise UsageError(Problem("has no endpoints: expected a mapping of names to addresses or descriptions", path))
     for row in cast("list[Any]", document):
         if isinstance(row, Mapping):
             yield from _named(cast("Mapping[str, Any]", row))
@@ -112,7 +112,7 @@ def _described(row: Mapping[str, Any]) -> Endpoint:
         (key for key, value in row.items() if value not in (None, {}, []) and key not in {*_READ, *_UNREAD}), None
     )
     if unknown is not None:
-        raise ValueError(f"'{unknown}' is not understood{did_you_mean(unknown, _READ)}")
+        raise ValueError(f"'{unknown}' is not supported{did_you_mean(unknown, _READ)}")
     kind = str(row.get("connection_type") or "REST")
     if kind.upper() != "REST":
         raise ValueError(f"connection_type is {kind}; only REST is supported, so use a function as the target")
@@ -176,10 +176,10 @@ def _renamed(value: object, conversation: str) -> object:
     def ours(match: re.Match[str]) -> str:
         name, filters = match[1], match[2].replace("|", " ").split()
         if wrong := next((one for one in filters if one != "tojson"), None):
-            raise ValueError(f"request_mapping: the filter '{wrong}' is not understood")
+            raise ValueError(f"request_mapping: the filter '{wrong}' is not supported")
         names = {"input": "message", "messages": "messages", **dict.fromkeys(IDS, conversation)}
         if name not in names:
-            raise ValueError(f"request_mapping: the variable '{name}' is not understood{did_you_mean(name, names)}")
+            raise ValueError(f"request_mapping: the variable '{name}' is not supported{did_you_mean(name, names)}")
         return f"{{{{ {names[name]} }}}}"
 
     return _VARIABLE.sub(ours, value)
@@ -188,7 +188,7 @@ def _renamed(value: object, conversation: str) -> object:
 def _path(expression: object) -> str:
     """Return our path for a JSONPath: `$.choices[0].message.content` is `choices.0.message.content`."""
     if not isinstance(expression, str) or not _PATH.fullmatch(expression.strip()):
-        raise ValueError(f"response_mapping: {expression!r} is not understood; a path such as $.choices[0].text is")
+        raise ValueError(f"response_mapping: {expression!r} is not supported; use a path: $.choices[0].text")
     path = re.sub(r"\[(\d+)\]", r".\1", expression.strip())[1:].lstrip(".")
     return path or "$"
 
@@ -198,7 +198,7 @@ class EndpointTarget:
 
     `endpoint_id` is a web address, or a name such as `chatbot-prod` whose address is in the environment variable
     `VIVAVOCE_ENDPOINT_CHATBOT_PROD`, or in a file: `endpoints`, or else the one that VIVAVOCE_ENDPOINTS names, or else
-    `endpoints.yaml` or `endpoints.json` of the current folder. `endpoint_file` says what may stand there.
+    `endpoints.yaml` or `endpoints.json` of the current folder. `endpoint_file` documents the format.
 
     `http://host/v1#MODEL` is asked as an OpenAI-compatible endpoint; any other address gets
     `{"message": …, "conversation_id": …}` by POST, unless the file says otherwise, and `reply` is the path of the reply

@@ -210,11 +210,11 @@ class FrameworkTarget:
     """An object of a framework, known by its shape: see `docs/guides/frameworks.md` for which.
 
     Each conversation has its own thread, session or history in the framework. With `stream` the framework is asked for
-    the pieces of a reply, so that the time to the first is recorded. `options` are further keyword arguments of the
-    method that runs the object, such as `deps` of an agent of Pydantic AI. `framework` is found out unless it is given.
+    replies, so that the time to the first piece is recorded. `options` are further keyword arguments of the
+    method that runs the object, such as `deps` of an agent of Pydantic AI. `framework` is detected unless it is given.
 
     Raises:
-        UsageError: the object is of no framework that is known, or the framework has no pieces.
+        UsageError: the framework of the object is unknown, or it does not stream.
     """
 
     def __init__(
@@ -232,13 +232,13 @@ class FrameworkTarget:
         self.stateless: bool = getattr(self.prepared, "stateless", False) is True
         self.stream, self.options = stream, dict(options or {})
         if stream and not self.framework.streams:
-            raise UsageError(f"stream: {self.name} is of {self.framework.title}, which does not stream replies")
+            raise UsageError(f"stream: {self.name} uses {self.framework.title}, which does not stream replies")
 
     async def open(self, opening: Opening) -> FrameworkSession:
         """Begin a conversation.
 
         Raises:
-            SuiteFault: the row has a state, which only a function can be told.
+            SuiteFault: the row has a state, which only a function can receive.
             TargetFault: the framework failed.
         """
         if opening.state is not None:
@@ -250,7 +250,7 @@ class FrameworkTarget:
         return FrameworkSession(self, await _theirs(self, self.framework.open(self.prepared, beginning)))
 
     async def close(self) -> None:
-        """Do nothing: the object is its owner's."""
+        """Do nothing: its owner closes it."""
 
 
 @dataclass(frozen=True, slots=True)

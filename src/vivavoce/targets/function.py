@@ -60,7 +60,7 @@ class FunctionTarget:
 
     @property
     def gets_conversation(self) -> bool:
-        """Whether it is called with the whole conversation, and with nothing to keep it apart from others."""
+        """Whether it is called with the whole conversation, and with nothing that identifies it."""
         values = {parameter.value for parameter in self.parameters}
         return "messages" in values and not values & {"conversation_id", "state"}
 

@@ -45,7 +45,7 @@ class HttpTarget:
     `session` is the path of an id in the answer that later turns send back, or `cookie`.
 
     A target is stateless when its requests hold the whole conversation and name no session; only then is a request
-    whose answer was lost sent again.
+    resent if its answer is lost.
 
     Raises:
         UsageError: a template is not valid, or an environment variable is not set.
@@ -107,7 +107,7 @@ class HttpTarget:
         used = self._used
         if not used & {"message", "messages"}:
             raise UsageError(
-                f"{self.name}: neither url, body nor headers say '{{{{ message }}}}' or '{{{{ messages }}}}'"
+                f"{self.name}: neither url, body nor headers use '{{{{ message }}}}' or '{{{{ messages }}}}'"
             )
         return "messages" in used and self.session_path is None and not used & {"session", "conversation_id", "user"}
 

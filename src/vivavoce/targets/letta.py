@@ -50,7 +50,7 @@ class LettaTarget:
     With a file or a factory each conversation has an agent of its own. With an id each has a conversation of its own
     on that agent (Letta's conversations API): messages are apart, memory blocks are shared, and the agent itself is
     not changed. Where users come back, each has an agent made for them, and each of their sessions is a conversation
-    of its own on it; an agent with an id, whose memory outlives the attempt, is for no such user. `model` is the handle
+    of its own on it; an agent with an id cannot be used, as its memory outlives the attempt. `model` is the handle
     that the agent, or the conversation, uses instead of its own.
 
     `cleanup` deletes afterwards what was made for a conversation, and never an agent that existed before.

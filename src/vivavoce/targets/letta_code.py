@@ -310,7 +310,7 @@ class LettaCodeTarget:
         Raises:
             UsageError: the command is not installed.
             TargetFault: it cannot be started, or the factory failed.
-            SuiteFault: `extra_vars` are not what they must be, or the factory raised an error of its own.
+            SuiteFault: `extra_vars` are not valid, or the factory raised an error of its own.
         """
         env = self._environment(opening)
         binary = shutil.which(self.options.command, path=env.get("PATH"))

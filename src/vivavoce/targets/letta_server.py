@@ -181,7 +181,7 @@ async def make_agent(factory: AgentFactory, client: AsyncLetta, opening: Opening
             raise
         raise SuiteFault(f"the agent factory raised {type(error).__name__}: {error}", kind="crash") from error
     if not isinstance(agent_id, str) or not agent_id:
-        raise SuiteFault(f"the agent factory returned {agent_id!r}; an agent id is needed", kind="format")
+        raise SuiteFault(f"the agent factory returned {agent_id!r}; expected an agent id", kind="format")
     return agent_id
 
 

@@ -26,7 +26,7 @@ class OpenAITarget:
     goes on until the model answers the user. What a provider adds to its messages is sent back to it in the next turn.
 
     Raises:
-        UsageError: `base_url` is not a web address, or `settings` hold a part of the request that is made here.
+        UsageError: `base_url` is not a web address, or `settings` set a part of the request that is built here.
     """
 
     stateless = True
@@ -54,7 +54,7 @@ class OpenAITarget:
         """Begin a conversation.
 
         Raises:
-            Fault: what answers the tools cannot be reached.
+            Fault: the tool server cannot be reached.
         """
         world = World() if opening.state is None else World(dict(opening.state)).copy()
         return OpenAISession(self, await self.tools.open(opening), world, opening.state is not None)
@@ -186,7 +186,7 @@ class OpenAISession:
         self, call: ToolCall, answer: ToolMessage, history: Sequence[AnyMessage], world: World
     ) -> None:
         if not self.tools.max_steps or (answer.metadata or {}).get("answered_by") == "mcp":
-            found = "nobody here answers it again"
+            found = "no tool answers it again"
         else:
             try:
                 again = await self.tools.answer(call, history, world)

@@ -117,18 +117,18 @@ class Opening:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """The values that the templates of a request have of it."""
+        """Its values for request templates."""
         row = {"id": self.sample_id, "extra_vars": dict(self.extra_vars), "agent_args": dict(self.agent_args)}
         return {"conversation_id": self.conversation_id, "user": self.user_id, "sample": row}
 
     @property
     def user_id(self) -> str:
-        """Who speaks: somebody who does not come back has the id of this conversation."""
+        """The id of the user, or of this conversation if the user does not come back."""
         return self.conversation_id if self.user is None else self.user.id
 
 
 class Session(Protocol):
-    """One conversation with a target, apart from every other."""
+    """One conversation with a target, isolated from others."""
 
     @property
     def id(self) -> str | None:
@@ -216,7 +216,7 @@ def read_reply(returned: object, source: str) -> Reply:
             isinstance(message, AIMessage | ToolMessage) for message in cast("list[object]", messages)
         ):
             return returned
-        raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
+        raise _malformed(f"{source} returned a Reply with messages not from the assistant or tools", returned)
     if isinstance(returned, str):
         return Reply([said_by_assistant(returned)])
     if (shape := _foreign_shape(returned)) is not None:

@@ -107,7 +107,7 @@ def address_template(text: str, place: str, allowed: Sequence[str]) -> Template:
         UsageError: it is not a valid template, or leaves the host open.
     """
     if "{" in urlsplit(text).netloc:
-        raise UsageError(f"{place}: '{text}' leaves the host open; only what follows the host may hold variables")
+        raise UsageError(f"{place}: '{text}' leaves the host open; use variables only after the host")
     return Template(_variables(text, place, allowed), place, _addresses.from_string(text).render)
 
 

@@ -42,7 +42,7 @@ class TerminalTarget:
         """Do nothing."""
 
     def show(self, text: str) -> None:
-        """Show a text without what could control the terminal."""
+        """Show a text without terminal control characters."""
         print(safe(text), file=self._show or sys.stderr, flush=True)
 
     async def ask(self, text: str) -> str:

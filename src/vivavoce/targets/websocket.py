@@ -57,7 +57,7 @@ class WebSocketTarget:
     sent as JSON. `timeout` is in seconds, for one reply.
 
     Raises:
-        UsageError: a template or the address is not valid, an environment variable is not set, or pieces have no end.
+        UsageError: a template or the address is not valid, an environment variable is not set, or pieces lack an end.
     """
 
     stateless = False
@@ -93,7 +93,7 @@ class WebSocketTarget:
         """Connect.
 
         Raises:
-            TargetFault: there is nothing to connect to; it may be tried again.
+            TargetFault: the server cannot be reached; it may be tried again.
         """
         session = WebSocketSession(self, opening)
         await session.connect()

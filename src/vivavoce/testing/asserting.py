@@ -83,13 +83,13 @@ def viva_assert(
         conversation: messages, a `ConversationHistory`, a sample, a dict with `messages`; or a result.
         metrics: one metric or several: metrics, names of them, or names with options such as `{"metric": "fuzzy_ratio",
             "threshold": 0.9}`.
-        model: the judge of the metrics that have none; the one of the configuration unless it is given.
+        model: the judge of the metrics without one; by default the one of the configuration.
         known: what metrics need to know, as in a row of a dataset: `goal`, `ground_truth`, `expect`, `policy`, …
 
     Raises:
         AssertionError: something did not pass; it names the turn, what was said, why, and the command that shows it.
-        Fault: something could not be judged, which is an error and no failure; or nothing applies.
-        UsageError: a metric is unknown, has no judge, or something else is not a conversation.
+        Fault: something could not be judged, which is an error, not a failure; or nothing applies.
+        UsageError: a metric is unknown, has no judge, or the input is not a conversation.
     """
     __tracebackhide__ = True
     test = running_test()

@@ -50,7 +50,7 @@ class Plan:
 
 
 class BatchServer(LoopbackServer):
-    """A `LoopbackServer` that also answers in batches, in another order than it was asked.
+    """A `LoopbackServer` that also answers in batches, in a different order than asked.
 
     Each request in a batch is answered by `answer`, as one that is made directly would be. `plan` says how; `made` are
     the batches in the order in which they were made, `calls` what was called.
@@ -68,7 +68,7 @@ class BatchServer(LoopbackServer):
 
     @property
     def request_names(self) -> list[str]:
-        """The names of all requests that batches were made of, those of a refused batch left out."""
+        """The names of all requests in batches, except those of a refused batch."""
         return [name for batch in self.batches if batch.id not in self._refused for name in batch.requests]
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:

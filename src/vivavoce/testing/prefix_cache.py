@@ -27,7 +27,7 @@ class PromptTooLong(ValueError):
 
 
 class PrefixCache:
-    """The memory of a server for this many `tokens` of prompts; answers take no place in it.
+    """The memory of a server for this many `tokens` of prompts; answers take no space in it.
 
     `prompt_tokens` counts the tokens of all prompts, and `cached_tokens` those of them that were there already.
     """
@@ -48,7 +48,7 @@ class PrefixCache:
 
     @asynccontextmanager
     async def holding(self, prompt: str) -> AsyncGenerator[tuple[int, int]]:
-        """Hold a prompt while it is answered; gives how many tokens it has, and how many of them were there already.
+        """Keep a prompt while it is answered; yields how many tokens it has, and how many were there already.
 
         Raises:
             PromptTooLong: there is less memory than it needs.

@@ -22,7 +22,7 @@ class ScriptedModel:
 
     `replies` is a list, used in order, or a function of the request. `requests` holds every request it got. A
     structured reply is passed on as it is, whether or not it matches the schema: a real model may lie too. Its replies
-    are never cached, for another script of the same name answers differently.
+    are never cached, as another script of the same name answers differently.
     """
 
     anonymous = True

@@ -171,7 +171,7 @@ class SampleItem(_Item):
         if self._held_run.nothing_scored and self._skip_reason:
             pytest.fail(inert(f"inconclusive: nothing was scored in the whole run; {self._skip_reason}"), pytrace=False)
         if wrong and self._excused:
-            pytest.xfail(inert(one_line(f"the gate passes without it: {broken_text(wrong[0], run_id, options)}", 300)))
+            pytest.xfail(inert(one_line(f"the gate still passes: {broken_text(wrong[0], run_id, options)}", 300)))
         if wrong and not self._missed:
             lines = [
                 f"{_trial(outcome, outcomes)}{broken_text(outcome, run_id, options)}" for outcome in wrong[:MAX_TRIALS]
@@ -189,7 +189,7 @@ class SampleItem(_Item):
             pytest.xfail(
                 inert(
                     one_line(
-                        f"the gate passes without it: {reason_line(missed_scores(wrong[0], self._held_run.only_warn))}",
+                        f"the gate still passes: {reason_line(missed_scores(wrong[0], self._held_run.only_warn))}",
                         300,
                     )
                 )

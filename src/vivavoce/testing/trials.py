@@ -54,7 +54,7 @@ def _rule(marker: pytest.Mark) -> Rule:
         if name not in KEYS:
             raise ValueError(f"no key '{name}'{did_you_mean(name, KEYS)}")
     if marker.args or "trials" not in arguments:
-        raise ValueError("write it with keys: trials=5, min_pass=4")
+        raise ValueError("use keywords: trials=5, min_pass=4")
     trials = _whole("trials", arguments["trials"], 1)
     least = _whole("min_pass", arguments.get("min_pass", trials), 1)
     if least > trials:
@@ -165,7 +165,7 @@ class _Tally:
         if could_pass and self.errors:
             trial, error = self.errors[0]
             broke = ", ".join(str(to_number(index)) for index, _ in self.errors)
-            error.add_note(f"{words}; broke: trial {broke}. This is what broke trial {to_number(trial)}")
+            error.add_note(f"{words}; errors: trial {broke}. This is from trial {to_number(trial)}")
             raise error
         if could_pass and not self.misses:
             raise self.excused[0][1]

@@ -136,7 +136,7 @@ class Case(StrictInput):
         if ("result" in self.model_fields_set) == (self.error is not None):
             raise ValueError("needs either result or error")
         if self.arguments is not None and not self.when:
-            raise ValueError("arguments needs when: it says how to compare the arguments in when")
+            raise ValueError("'arguments' compares the arguments in 'when'; add 'when'")
         try:
             _ = self.rule
         except UsageError as error:
@@ -195,7 +195,7 @@ def check_cases(cases: Sequence[Case]) -> None:
         raise ValueError("an empty list of cases answers no call")
     for number, case in enumerate(cases[:-1]):
         if case.always:
-            raise ValueError(f"case {number + 1} has no when and fits every call, so that none after it is reached")
+            raise ValueError(f"case {number + 1} has no when and matches every call, so later ones never apply")
 
 
 class FunctionForm(StrictInput):
@@ -273,7 +273,7 @@ def read_cases(form: object, where: str) -> list[Case]:
         handler_keys := {"function", "recordings"} & cast("Mapping[str, Any]", form).keys()
     ):
         raise UsageError(
-            f"{where}: {min(handler_keys)} belongs to the handlers of the target; a row gives result or error"
+            f"{where}: {min(handler_keys)} is only for handlers of a target; in a row, use result or error"
         )
     try:
         return _CASES.validate_python(form)
@@ -328,9 +328,7 @@ def next_decision(approvals: Approvals | None, name: str, world: World) -> Decis
     decisions: Decisions | None = approvals.get(name) if isinstance(approvals, Mapping) else approvals
     if decisions is None:
         hint = "write approvals: approve, or refuse, in the target or in the row"
-        raise SuiteFault(
-            f"the tool '{name}' needs approval, but no answer of the user is defined; {hint}", kind="unanswered"
-        )
+        raise SuiteFault(f"the tool '{name}' needs approval, but no user answer is defined; {hint}", kind="unanswered")
     if isinstance(decisions, str):
         return decisions
     scripted = cast("Sequence[Decision]", decisions)

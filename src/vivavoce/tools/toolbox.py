@@ -67,7 +67,7 @@ class FunctionTool:
         timeout: float | None = 300.0,
     ) -> None:
         if not callable(function):
-            raise UsageError(f"a handler is a function, got a {type(function).__name__}")
+            raise UsageError(f"a handler is a {type(function).__name__}, not a function")
         self.name, self.function, self.timeout = name, function, timeout
         own = properties(definition)
         parameters = _parameters(name, function)
@@ -248,11 +248,11 @@ class Toolbox:
     A function needs no definition: it is made of its name, signature and docstring. A `server` offers the tools of an
     MCP server and answers them. The first of these that has an answer to a call gives it: the row, the handler of that
     name, the server. Tools in `needs_approval` are called when the user approves, and `approvals` says what the user
-    answers where the row does not. In one turn calls are answered `max_steps` times at most. A `replay` answers what
-    the row does not, in place of handlers and server, except what is live by name.
+    answers where the row does not. Calls are answered at most `max_steps` times per turn. A `replay` answers what
+    the row does not, instead of handlers and server, except tools named as live.
 
     Raises:
-        UsageError: a handler is for a tool that is not offered, or is none.
+        UsageError: a handler is for a tool not offered, or is invalid.
     """
 
     def __init__(

@@ -243,10 +243,10 @@ def check_head(method: str, headers: tuple[tuple[str, str], ...]) -> dict[str, s
         sent["Accept-Encoding"] = "gzip, deflate"
     for name in (method, *sent):
         if not _TOKEN.fullmatch(name):
-            raise ValueError(f"{name!r} is not a name of a method or a header")
+            raise ValueError(f"{name!r} is not a valid method or header name")
     for name, value in sent.items():
         if _BREAKS.search(value):
-            raise ValueError(f"the header {name} holds a line break or a null character")
+            raise ValueError(f"the header {name} has a line break or a null character")
     return sent
 
 

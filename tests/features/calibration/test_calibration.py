@@ -101,16 +101,12 @@ def test_rates_are_corrected_and_labels_counted(store: Store) -> None:
     shown_report = report(store)
     (rate,) = shown_report.rates
     assert (rate.rate.raw, rate.rate.method, rate.rate.labels) == (0.7, "prediction_powered", 60)
-    assert "70.0% pass by the judge, 71.2% corrected [59.9%, 80.4%] by 60 labels of this run" in next(
-        closing(shown_report)
-    )
+    assert "70.0% pass (judge), 71.2% corrected [59.9%, 80.4%] by 60 labels of this run" in next(closing(shown_report))
     assert shown_report.needed.labels is None
     assert "labelling all 40 others would not be enough; it is " in needed_line(shown_report)
     wide = report(store, width=0.25)
     assert wide.needed.labels == 0
-    assert needed_line(wide).startswith(
-        "the labels are enough for a 95% interval of the rate that is 25.0% wide; it is"
-    )
+    assert needed_line(wide).startswith("the labels are enough for a 95% rate interval 25.0% wide; it is")
 
 
 def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
@@ -125,7 +121,7 @@ def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
         [rate.model_copy() for rate in shown_report.rates],
     )
     assert shown_report.rates[0].rate.value == before.rates[0].rate.value
-    assert "10 labels of conversations that were not randomly sampled: not in any figure" in shown_report.notes
+    assert "10 labels of conversations that were not randomly sampled: not counted" in shown_report.notes
 
 
 @pytest.mark.parametrize(
@@ -135,7 +131,7 @@ def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
         ([True] * 3, "people pass every sampled conversation"),
         ([False] * 3, "people fail every sampled conversation"),
         ([True, False, True], "3 labels show only large differences"),
-        ([True, False, True], "the judge passes everything: its pass rate has no information"),
+        ([True, False, True], "the judge passes everything: its pass rate is uninformative"),
     ],
 )
 def test_what_cannot_be_said_is_said(store: Store, verdicts: list[bool], note: str) -> None:
@@ -151,10 +147,7 @@ def test_people_who_differ_are_left_out_until_somebody_decides(store: Store) -> 
     label(store, 0, good=False, author="Olu")
     shown_report = report(store)
     assert shown_report.drawn == 59
-    assert (
-        "1 conversation on which people are evenly split: not in any figure, so the figures are"
-        in shown_report.notes[0]
-    )
+    assert "1 conversation on which people are evenly split: not counted, so the figures are" in shown_report.notes[0]
     assert shown_report.people is not None
     assert shown_report.people.n == 1
 

@@ -110,7 +110,7 @@ def test_the_cascade_stands_beside_both_judges_on_the_other_half(store: Store) -
     assert 0.25 < cascade.asked < 0.42
     assert (cascade.accuracy.value or 0) >= (then.accuracy.value or 1)
     assert cascade.accuracy.n == report.reported_on
-    assert report.notes == ["on the labels to report, the agreement of the cascade is within the 95% intervals of then"]
+    assert report.notes == ["on the held-out labels, the agreement of the cascade is within the 95% intervals of then"]
 
 
 def test_what_the_first_has_no_score_for_goes_on(store: Store) -> None:
@@ -121,7 +121,7 @@ def test_what_the_first_has_no_score_for_goes_on(store: Store) -> None:
     assert report.rows[0].accuracy.n == pytest.approx(report.reported_on * 2 / 3, abs=12)
     assert report.notes == [
         "first has no score for 67 labelled conversations: then decides these",
-        "on the labels to report, the agreement of the cascade is within the 95% intervals of then",
+        "on the held-out labels, the agreement of the cascade is within the 95% intervals of then",
     ]
 
 
@@ -145,7 +145,7 @@ def test_only_drawn_labels_count(store: Store) -> None:
     assert report.labels == 100
     assert report.why is not None
     assert report.why.startswith("people fail every conversation used to choose thresholds")
-    assert report.notes[0] == "100 labels of conversations that were not randomly sampled: not in any figure"
+    assert report.notes[0] == "100 labels of conversations that were not randomly sampled: not counted"
 
 
 @pytest.mark.parametrize(

@@ -93,14 +93,14 @@ def copy_graded(graded_once: Path, tmp_path: Path) -> None:
 
 
 EXPECTED = """
-on the labels to report  escalated    cost  accuracy   95% interval      κ   95% interval
+on the held-out labels  escalated    cost  accuracy   95% interval      κ   95% interval
 small alone                      –   10.0%     0.887  0.827 … 0.929  0.768  0.644 … 0.853
 large alone                 100.0%  100.0%     0.914  0.858 … 0.949  0.823  0.708 … 0.895
 the cascade                  38.4%   48.4%     0.934  0.882 … 0.964  0.860  0.752 … 0.923
 
 small: fails below 0.05 and passes from 0.7; large decides the rest
-note: on the labels to report, the agreement of the cascade is within the 95% intervals of large
-note: small alone is within the interval of large on the labels to report: label more to distinguish them
+note: on the held-out labels, the agreement of the cascade is within the 95% intervals of large
+note: small alone is within the interval of large on the held-out labels: label more to distinguish them
 
 replace both graders with this one, and calibrate it like any other judge:
   large:

@@ -79,7 +79,7 @@ def test_a_gate_waits_for_labels_and_then_compares_the_corrected_rate(folder: Pa
     output = viva("calibrate", "latest", "--grader", "helps", "--labels", labels(folder), "--random")
     assert output.returncode == 0, output.stderr
     assert "60 labels, all drawn at random" in output.stdout
-    assert "80.0% pass by the judge, 59." in output.stdout
+    assert "80.0% pass (judge), 59." in output.stdout
     assert "saved as cal-" in output.stderr
     for least, code, verdict in ((30, 0, "pass"), (65, 1, "fail")):
         done = viva("run", write_gated_suite(folder, least), "-q")
@@ -115,7 +115,7 @@ def test_a_label_of_the_dataset_needs_no_draw_where_all_have_it(folder: Path, vi
 def test_what_was_not_drawn_is_shown_and_not_kept(folder: Path, viva: Viva) -> None:
     viva("run", "suite.yaml", "-q")
     done = viva("calibrate", "--grader", "helps", "--labels", labels(folder))
-    assert "60 labels of conversations that were not randomly sampled: not in any figure" in done.stdout
+    assert "60 labels of conversations that were not randomly sampled: not counted" in done.stdout
     assert "nothing was saved" in done.stderr
     dry = viva("calibrate", "--grader", "helps", "--labels", labels(folder), "--random", "--dry-run")
     assert "% corrected [" in dry.stdout

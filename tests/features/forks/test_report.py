@@ -138,8 +138,7 @@ def test_sentences_say_what_was_found() -> None:
     assert sentences(make_fork(status="running"), [])[0].startswith("so far no turn stands out")
     last = sentences(make_fork(answer="fell", turn=1, fixed=40, judged_turn=1), [])
     assert last == [
-        "the success rate dropped at turn 2, the last: replayed from before it, none was tried; "
-        "and the original did not",
+        "the success rate dropped at turn 2, the last: before it, none was tried; the original failed",
         "5 replays were enough; the same number from each turn would have needed about 40",
         "the metric first_failure names turn 2, too",
     ]

@@ -73,7 +73,7 @@ def test_a_thread_keeps_its_speakers() -> None:
     assert called["metadata"]["autogen"]["models_usage"] == {"prompt_tokens": 1, "completion_tokens": 2}
     assert row["metadata"] == {"stop_reason": "done"}
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("repeated", "calls and results in a summary of them"),
+        ("repeated", "calls and results in a call summary"),
         ("aside", "ThoughtEvent"),
     ]
 

@@ -72,7 +72,7 @@ def test_a_second_import_adds_only_what_is_new(viva: Viva, log: Path, tmp_path: 
     assert rows_of(out)[-1]["id"] == "c9"
     log.write_text(log.read_text().replace("Be kind.", "Be brief."))
     assert (
-        "0 added, 3 were there already; changed since, and left as they were: 1"
+        "0 added, 3 were there already; changed since, not updated: 1"
         in viva("convert", "log.jsonl", "rows.jsonl").stderr
     )
 

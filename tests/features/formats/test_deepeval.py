@@ -135,7 +135,7 @@ def test_a_test_file_becomes_a_suite_and_says_what_has_no_translation(viva: Viva
     assert done.returncode == 0, done.stderr
     for fields in (
         "metric BiasMetric (line 12)",
-        "'turns' of a test case, which is made by code (line 15)",
+        "'turns' of a test case, computed by code (line 15)",
         "'threshold'",
     ):
         assert fields in done.stderr
@@ -171,7 +171,7 @@ def test_options_of_metrics_are_translated_or_told(tmp_path: Path) -> None:
     }
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
         ("dropped", "'should_exact_match' of ToolCorrectnessMetric"),
-        ("dropped", "'threshold' of ToxicityMetric: ours is the most that passes, theirs the least"),
+        ("dropped", "'threshold' of ToxicityMetric: ours is a maximum, theirs a minimum"),
     ]
 
 

@@ -97,7 +97,7 @@ def test_results_without_ids_answer_the_calls_of_their_names_in_order() -> None:
         *((ids[1], "noon"), (ids[0], "rain"), (ids[2], "snow"), (None, "x")),
     ]
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("guessed", "which of several calls of one name a result answers"),
+        ("guessed", "which of several same-name calls a result answers"),
         ("orphan_result", "other"),
     ]
     assert back_and_forth(FORMAT, [conversation[:1]]) == [{"contents": conversation[:1]}]

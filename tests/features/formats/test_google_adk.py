@@ -65,8 +65,8 @@ def test_pieces_states_and_what_was_taken_back_are_told() -> None:
     before = row["messages"][1]["metadata"]["google-adk"]["before"]
     assert before == [{"invocationId": "i1", "actions": {"stateDelta": {"a": 1}}}]
     assert [(entry.kind, entry.what, entry.count) for entry in loss.entries()] == [
-        ("dropped", "events that were taken back", 3),
-        ("repeated", "pieces of answers that come whole", 1),
+        ("dropped", "rolled-back events", 3),
+        ("repeated", "chunks of complete answers", 1),
         ("aside", "events without content", 1),
     ]
 

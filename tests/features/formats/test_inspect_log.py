@@ -195,7 +195,7 @@ def test_what_cannot_be_read_in_an_archive_is_told_and_the_rest_is_read(tmp_path
     ]
     path.write_bytes(path.read_bytes()[:-40])
     assert _problems(path)[0].startswith("is not a complete zip archive")
-    assert _problems(_eval(tmp_path / "none.eval", {"header.json": "{}"})) == ["holds no samples"]
+    assert _problems(_eval(tmp_path / "none.eval", {"header.json": "{}"})) == ["has no samples"]
 
 
 def test_a_damaged_sample_is_told(tmp_path: Path) -> None:

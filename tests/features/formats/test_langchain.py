@@ -184,8 +184,8 @@ def test_who_speaks_is_kept_and_what_is_guessed_is_told() -> None:
         ("assistant", "narrator"),
     ]
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("dropped", "remove: the order to delete a message"),
-        ("guessed", "that 'narrator' speaks for the assistant"),
+        ("dropped", "remove: deletion of a message"),
+        ("guessed", "that 'narrator' is the assistant"),
     ]
 
 

@@ -183,7 +183,7 @@ def test_a_file_without_inputs_and_outputs_says_so() -> None:
     assert [entry.what for entry in loss.entries()] == [
         "a record is neither a trace nor an observation nor a score of Langfuse",
         "a record is not an object of Langfuse",
-        "a trace has no messages: what is said was not recorded",
+        "a trace has no messages: their text was not recorded",
     ]
 
 

@@ -125,7 +125,7 @@ def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) 
     sample = {"id": 0, "input": ["France?", "Italy?"], "ground_truth": ["Paris", "Rome"]}
     (row,), report = rows_of(folder_of(tmp_path, ROW, samples=[sample]))
     assert "ground_truth" not in row
-    assert any("a list of truths that has not one for each turn" in line for line in report)
+    assert any("a list of truths without one per turn" in line for line in report)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) 
     [
         (
             {**ROW, "trajectory": [], "error": {"category": "target", "exception_type": "E", "message": "no server"}},
-            "has no conversation: no server; viva convert leaves such a result out",
+            "has no conversation: no server; viva convert skips such results",
         ),
         ({**ROW, "trajectory": [["hello"]]}, "message 0: expected an object with message_type"),
         ({**ROW, "trajectory": [[letta_message("dance_message")]]}, "unknown Letta message type 'dance_message'"),

@@ -177,7 +177,7 @@ async def test_what_only_the_id_of_a_response_tells_is_missed(server: LoopbackSe
     assert rows == []
     assert {(entry.kind, entry.what) for entry in loss.entries()} == {
         ("broken", NO_WORDS),
-        ("dropped", "what a model was asked and answered: the trace has only the id of the response"),
+        ("dropped", "model input and output: the trace has only the response id"),
     }
 
 

@@ -261,10 +261,10 @@ def test_what_was_not_recorded_is_told() -> None:
     rows, loss = read_values(FORMAT, [export(bare, cut, web, nameless), 7, {"resourceSpans": [3, {}]}, {"spans": 1}])
     assert rows == []
     assert {(entry.kind, entry.what, entry.count) for entry in loss.entries()} == {
-        ("broken", "a trace has no messages: what is said was not recorded", 2),
+        ("broken", "a trace has no messages: their text was not recorded", 2),
         ("broken", "a span without the id of its trace", 1),
         ("broken", "a record is neither a span nor an export of spans", 2),
-        ("dropped", "messages that are not JSON; a limit of attributes' lengths cuts them off", 1),
+        ("dropped", "messages that are not JSON; an attribute length limit cuts them off", 1),
         ("dropped", "a trace without a model call", 1),
     }
 

@@ -79,11 +79,11 @@ def test_what_makes_no_pair_is_told() -> None:
     alone: Row = {"id": "d", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]}
     same = [{**alone, "labels": {"passed": True}}, {**alone, "labels": {"passed": False}}]
     assert write_rows("openai-preference", [{**alone, "labels": {"passed": True}}])[1].entries()[0].what == (
-        "good conversation without another that began alike"
+        "good conversation without one to pair it with"
     )
     lines, loss = write_rows("openai-preference", same)
     assert lines == []
-    assert loss.entries()[0].what == "pair that differs in nothing that the assistant said"
+    assert loss.entries()[0].what == "pair with identical assistant messages"
 
 
 def test_claude_gets_texts_in_turn() -> None:

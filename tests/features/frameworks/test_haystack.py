@@ -123,7 +123,7 @@ async def test_what_has_no_answer_is_a_fault() -> None:
 @pytest.mark.parametrize(
     ("inputs", "rule"),
     [
-        ({"ranker": int}, r"the pipeline rag needs ranker\.query, and a text and messages are all that it is given"),
+        ({"ranker": int}, r"the pipeline rag needs ranker\.query, and it only gets a text and messages"),
         ({}, "the pipeline rag needs nothing, and no input has a place for a message"),
     ],
 )

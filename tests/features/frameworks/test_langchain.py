@@ -224,7 +224,7 @@ def test_inputs_that_are_not_understood_are_named() -> None:
         LangChainTarget(Runnable(str, takes(input="string", language="string")), input_key="input").prepared.text_key
         == "input"
     )
-    with pytest.raises(UsageError, match="a runnable with invoke is needed, got a str"):
+    with pytest.raises(UsageError, match="expected a runnable with invoke, got a str"):
         LangChainTarget("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

@@ -117,5 +117,5 @@ async def test_a_chat_engine_gets_the_history_of_each_conversation() -> None:
 
 
 async def test_an_answer_without_a_text_is_a_fault() -> None:
-    with pytest.raises(TargetFault, match="Engine returned an answer without a text"):
+    with pytest.raises(TargetFault, match="Engine returned an answer without text"):
         await asked(FrameworkTarget(Engine("")), "a")

@@ -65,7 +65,7 @@ def scores(store: Store) -> Grading:
 def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -> None:
     result = group_conversations(store, scores, "tag")
     assert result.finding.startswith(
-        "1 group differs from the others beyond chance: tr (8.3% pass, of the others 92.3%: −84.0% ["
+        "1 group differs from the others beyond chance: tr (8.3% pass, others 92.3%: −84.0% ["
     )
     assert [group.number for group in result.groups] == [24, 24, 2]
     printed = viva("groups").stdout

@@ -182,7 +182,7 @@ def test_a_label_may_lie_deep_and_a_tag_chooses_rows() -> None:
 @pytest.mark.parametrize(
     ("label", "why"),
     [
-        ("good", "b#2: labels.good is 'fine'; a label is a number, true or false, or a list of these"),
+        ("good", "b#2: labels.good is 'fine'; expected a number, true or false, or a list of these"),
         ("bad", "no row has labels.bad; name a label of the dataset, as in --label good"),
     ],
 )

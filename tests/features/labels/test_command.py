@@ -145,7 +145,7 @@ def test_where_people_differ_is_listed_with_what_was_decided(viva: Viva, tmp_pat
     assert "Ada decided pass" in viva("labels", "differing", "--store", "x.db").stdout
     after = viva("labels", "agreement", "--grader", "goal", "--store", "x.db").stdout
     assert "2 compared: 2 both pass" in after
-    assert "1 of them decided where people differ" in after
+    assert "1 of them settled a disagreement" in after
     data = json.loads(viva("labels", "differing", "--json", "--store", "x.db").stdout)
     assert (data["decision"]["author"], len(data["labels"])) == ("Ada", 2)
 

@@ -132,7 +132,7 @@ def test_a_suite_with_nothing_but_assertions_in_its_rows_works_in_parts(viva: Vi
         (["--engine", "ray"], "--engine needs --parts FOLDER"),
         (["--parts", "out", "--workers", "2"], "--workers needs --engine ray"),
         (["--parts", "out", "--engine", "ray", "--shard", "1/2"], "--shard and --engine cannot be combined"),
-        (["--parts", "out", "--shard", "3/2"], "--shard is a number and a total, such as 2/8; got '3/2'"),
+        (["--parts", "out", "--shard", "3/2"], "--shard needs PART/TOTAL, such as 2/8; got '3/2'"),
         (["--parts", "out", "--max-samples", "2"], "--max-samples needs the whole dataset"),
         (["--parts", "out", "--replay"], "--replay needs the whole dataset"),
         (["--parts", "out", "--dry-run"], "--parts and --dry-run cannot be combined"),

@@ -40,7 +40,7 @@ def test_what_has_no_user_is_left_out_and_counted(tmp_path: Path) -> None:
     sides = spoken_in_file(write(tmp_path / "logs.jsonl", rows))
     assert [side.name for side in sides.sides] == ["a"]
     assert [note.split(": ", 1)[1] for note in sides.notes] == [
-        "left out: 1 conversation without words of a user",
+        "left out: 1 conversation without user text",
         "left out: 1 conversation without recorded messages",
     ]
 
@@ -56,7 +56,7 @@ def test_other_formats_are_read_and_trials_are_one_sample(tmp_path: Path) -> Non
     ("rows", "why"),
     [
         ([], "it is empty"),
-        ([{"id": "a", "messages": [{"role": "assistant", "content": "x"}]}], "1 conversation without words of a user"),
+        ([{"id": "a", "messages": [{"role": "assistant", "content": "x"}]}], "1 conversation without user text"),
     ],
 )
 def test_a_file_without_users_is_told_in_one_line(tmp_path: Path, rows: list[dict[str, object]], why: str) -> None:

@@ -62,13 +62,13 @@ def test_a_watch_that_says_nothing_any_more_is_silent_and_its_gate_says_nothing(
     assert read_watch(store, now=NOW).verdict == "pass"
     late = read_watch(store, now=NOW + 660)
     assert late.verdict == "inconclusive"
-    assert late.note == "no report for 11 minutes: start viva watch again; nothing below is newer"
+    assert late.note == "no report for 11 minutes: start viva watch again; data below is older"
     told(store, "live", NOW, alert=alert("firing"), ended_at=NOW)
     ended = read_watch(store, now=NOW + 3 * HOUR)
     assert (ended.condition, ended.verdict, ended.note) == (
         "ended",
         "fail",
-        "stopped 3 hours ago; nothing below is newer",
+        "stopped 3 hours ago; data below is older",
     )
 
 

@@ -58,7 +58,7 @@ def test_the_first_turn_has_nothing_earlier_to_keep_to() -> None:
 
 
 def test_a_decay_beyond_1_would_weigh_the_oldest_most_and_is_refused() -> None:
-    with pytest.raises(UsageError, match="decay lies between 0 and 1, got 2"):
+    with pytest.raises(UsageError, match="decay must be from 0 to 1, got 2"):
         SemanticRetentionMetric(decay=2)
 
 

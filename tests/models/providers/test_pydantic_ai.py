@@ -270,7 +270,7 @@ async def test_the_raw_exchange_is_kept_without_the_key(server: LoopbackServer, 
 
 @pytest.mark.parametrize("key", ["temprature", "timeout", "max_retries"])
 def test_a_setting_that_would_be_lost_is_refused(server: LoopbackServer, key: str) -> None:
-    with pytest.raises(UsageError, match=f"'{key}' is not a setting of a request"):
+    with pytest.raises(UsageError, match=f"'{key}' is not a request setting"):
         open_model(f"anthropic:{NATIVE}", settings={key: 1})
 
 

@@ -119,7 +119,7 @@ def test_any_walk_ends_somewhere_in_the_script_or_behind_it(exchanges: list[Exch
         ({"say": "A", "next": [{"to": "a", "when": {"matches": "("}}]}, r"matches: '\(' is not a regular expression"),
         (
             {"say": "A", "next": [{"to": "a", "when": {"contains": None}}]},
-            "a condition is one of contains, matches and refused",
+            "a condition needs contains, matches or refused",
         ),
         ({"sey": "A"}, r"state graph.nodes.a: no key 'sey'; did you mean 'say'"),
         ({"say": "A", "next": [{"too": "a"}]}, "no key 'too'; did you mean 'to'"),

@@ -40,7 +40,7 @@ def test_turns_are_named_in_any_order_and_a_missing_one_is_chosen() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "error"),
     [
-        (1, 1, "give two different turns that have an answer; there are: 1, 4"),
+        (1, 1, "give two different turns that have an answer, from: 1, 4"),
         (2, 4, "first is the number of a turn with an answer (1, 4), got 2"),
         (1, "4", "second is the number of a turn with an answer (1, 4), got '4'"),
         (True, 4, "first is the number of a turn with an answer (1, 4), got True"),

@@ -127,7 +127,7 @@ class AnthropicBatches:
         Raises:
             NotImplementedError: always.
         """
-        raise NotImplementedError("Anthropic takes requests with the call that makes a batch")
+        raise NotImplementedError("Anthropic takes requests only when a batch is created")
 
     async def create(self, lines: Sequence[bytes], file: str | None) -> State:
         """Make a batch of requests."""
@@ -251,7 +251,7 @@ def _created(payload: Mapping[str, Any]) -> float:
     try:
         return datetime.fromisoformat(str(payload.get("created_at"))).timestamp()
     except ValueError as error:
-        raise ModelFault("a batch of the service has no time at which it was made", kind="format") from error
+        raise ModelFault("the service returned a batch without a creation time", kind="format") from error
 
 
 def _type_of(error: object) -> str:

@@ -70,7 +70,7 @@ def _cancel(store: Store, run_id: str, options: list[str]) -> None:
     try:
         cancelled = run_loop(cancel_batches(store, run))
     except ModelFault as fault:
-        raise UsageError(f"a batch of {run.id} is not cancelled: {fault}") from fault
+        raise UsageError(f"cannot cancel a batch of {run.id}: {fault}") from fault
     for batch in cancelled:
         out().print(safe(f"cancelled: {batch_line(batch)}"), soft_wrap=True, markup=False, highlight=False)
     if not cancelled:

@@ -249,7 +249,7 @@ def _amount(used: Usage, unit: Unit) -> float | None:
 def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str, then: str) -> str | None:
     """Return why nothing can be chosen, whatever the thresholds."""
     if not both:
-        problem = f"there is no label of a randomly sampled conversation with scores of both {first} and {then}"
+        problem = f"no randomly sampled conversation has a label and scores from both {first} and {then}"
         return f"{problem}; --label and --labels name labels, --random says that they are a random sample"
     fewest = min(len(half.good), len(other.good))
     if fewest < MIN_LABELS:
@@ -283,7 +283,7 @@ def _none(half: Labelled, first: str, then: str, most: float) -> str:
     dearer = choose_thresholds(half) if most < 1 else None
     if dearer is not None:
         return (
-            f"no thresholds with the agreement of {then} cost {most:.0%} of it or less; the cheapest cost "
+            f"no thresholds that agree as well as {then} cost {most:.0%} of it or less; the cheapest cost "
             f"{dearer.cost:.0%}; raise --cost, or add labels"
         )
     return (
@@ -348,7 +348,7 @@ def _notes(
     then: str,
 ) -> Iterator[str]:
     if not_random := len(calibration.labels) - len(calibration.drawn_labels):
-        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not in any figure"
+        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not counted"
     if unscored := sum(how_good(pair.first) is None for pair in both):
         yield f"{first} has no score for {count(unscored, 'labelled conversation')}: {then} decides these"
     if both and prices.unit == "tokens":
@@ -357,12 +357,12 @@ def _notes(
     if both and prices.unit == "verdicts":
         yield f"no usage was recorded, so costs are shares of the verdicts of {then}, without the cost of {first}"
     if _holds(rows) is False:
-        yield f"on the labels to report, the agreement is below the interval of {then}: label more before you use it"
+        yield f"on the held-out labels, the agreement is below the interval of {then}: label more before you use it"
     alone = {row.name: row.accuracy for row in rows}
     if _holds(rows):
-        yield f"on the labels to report, the agreement of the cascade is within the 95% intervals of {then}"
+        yield f"on the held-out labels, the agreement of the cascade is within the 95% intervals of {then}"
     if "cascade" in alone and _reaches(alone["first"], alone["then"]):
-        yield f"{first} alone is within the interval of {then} on the labels to report: label more to distinguish them"
+        yield f"{first} alone is within the interval of {then} on the held-out labels: label more to distinguish them"
 
 
 def _reaches(mine: Figure, other: Figure) -> bool:

@@ -10,7 +10,7 @@ from vivavoce.features.calibration.report import decimal, interval
 from vivavoce.report.text import FittingTable, count, figures_table
 from vivavoce.safe_text import safe
 
-_HEAD = ("on the labels to report", "escalated")
+_HEAD = ("on the held-out labels", "escalated")
 _FIGURES = ("accuracy", "95% interval", "κ", "95% interval")
 _RANKS = (0, 0, 0, 0, 1, 2, 2)
 

@@ -29,7 +29,7 @@ from vivavoce.store.store import Store
 def calibrate(
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
-    grader: Annotated[str, typer.Option(help="The grader whose judge to calibrate.")],
+    grader: Annotated[str, typer.Option(help="Calibrate this grader's judge.")],
     labels: LabelsOption = None,
     label: LabelOption = None,
     good_from: GoodFromOption = None,
@@ -88,7 +88,7 @@ def calibrate(
         note = f"saved as {report.id}; corrects the rates of this judge until its prompt, model or settings change"
         notes().print(note, soft_wrap=True)
     elif not dry_run:
-        notes().print("nothing was saved: no label is of a randomly sampled conversation")
+        notes().print("nothing was saved: no randomly sampled conversation has a label")
 
 
 def cascade(
@@ -112,7 +112,7 @@ def cascade(
 
     Both are graders of one run. The command tries every pair of thresholds on one half of the labels, and chooses the
     cheapest pair with which the cascade agrees with people as well as the expensive judge does. The figures come from
-    the other half, because a choice looks too good on the labels it was made from. Labels are read as by viva
+    the other half, because a choice looks too good on the labels it was made from. Labels are read as in viva
     calibrate, and only those of randomly sampled conversations count.
     """
     source = LabelSource(labels, label, good_from, at_random)

@@ -31,7 +31,7 @@ GoodFromOption = Annotated[
 ]
 RandomOption = Annotated[
     bool,
-    typer.Option("--random", help="The labelled conversations of --labels or --label are a random sample."),
+    typer.Option("--random", help="Treat the labels of --labels or --label as a random sample."),
 ]
 
 

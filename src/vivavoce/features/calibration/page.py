@@ -67,10 +67,10 @@ def keep(request: Request, run: str, grader: str, form: Form, grading: str | Non
     """Keep the labels as they are now, and show them."""
     store, scores = _load_grading(request, run, grading, grader)
     if form.get("action") != "keep":
-        raise UsageError("the only action is to save the labels of a judge")
+        raise UsageError("unknown action; save the labels of a judge")
     judge_calibration = from_people(store, scores, grader, user_of(request).name)
     if not judge_calibration.drawn_labels:
-        raise UsageError("nothing to save: no label is of a randomly sampled conversation")
+        raise UsageError("nothing to save: no randomly sampled conversation has a label")
     store.calibrations.add(judge_calibration)
     return RedirectResponse(calibration_page(scores.run_id, grader=grader, grading=grading), 303)
 

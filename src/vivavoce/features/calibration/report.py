@@ -45,10 +45,10 @@ def closing(report: CalibrationReport) -> Iterator[str]:
 def needed_line(report: CalibrationReport) -> str:
     """Return how many more labels a wanted interval takes."""
     need = report.needed
-    target = f"a 95% interval of the rate that is {need.width:.1%} wide"
+    target = f"a 95% rate interval {need.width:.1%} wide"
     now = "" if need.now is None else f"; it is {need.now:.1%} wide now"
     if need.labels is None:
-        rest = f"labelling all {need.unlabelled:,} others would not be enough" if need.unlabelled else "all have one"
+        rest = f"labelling all {need.unlabelled:,} others would not be enough" if need.unlabelled else "all labelled"
         return f"{target} needs more conversations, not only more labels: {rest}{now}"
     if not need.labels:
         return f"the labels are enough for {target}{now}"

@@ -34,9 +34,7 @@ async def clusters(
     run: RunName,
     grader: Annotated[str | None, Query(description="Only failures of this grader.")] = None,
     grading: GradingName = None,
-    judge: Annotated[
-        str | None, Query(description="The model whose names are shown, if it has named the clusters.")
-    ] = None,
+    judge: Annotated[str | None, Query(description="Show the cluster names that this model gave, if any.")] = None,
 ) -> Response:
     """Group the failures of a run, the clusters with the most conversations first; no model is asked."""
     named_by = naming_judge(policy_of(request), judge)

@@ -35,7 +35,7 @@ PAGE_SIZE = 20
 """Clusters on one page."""
 KINDS: dict[Kind, str] = {
     "error": "Error",
-    "tool": "Error of a tool",
+    "tool": "Tool error",
     "expectation": "Violated expectation",
     "reason": "Similar reasons",
 }
@@ -75,7 +75,7 @@ def clusters_page(run: str, **query: Value) -> str:
 
 def links_of_run(run: Run, grading: str | None) -> list[Page]:
     """Return the link from the page of a run to its clusters."""
-    return [Page("What failed, in clusters", clusters_page(run.id, grading=grading), place="foot")]
+    return [Page("Failure clusters", clusters_page(run.id, grading=grading), place="foot")]
 
 
 def _suite_link(run: str, cluster: str, **query: Value) -> str:

@@ -55,7 +55,7 @@ def command(
 
     For each grader, shows the difference of the means with its 95% interval, the samples that flipped between pass and
     fail, and what could not be compared. If a grader itself changed between the runs, its difference does not count.
-    With more than two runs, each is compared with the first; the intervals are wider, so that they hold together at
+    With more than two runs, each is compared with the first; the intervals are wider, so that all hold jointly at
     95%. With --fail-on-worse, --fail-on-break or --baseline, decides whether a later run is worse, by one-sided tests
     at 5%. Exit codes: 0 no loss shown, 1 worse, 2 wrong usage, 3 undecided: a likely but uncertain loss, too few
     samples, errors, or different graders or samples.

@@ -49,7 +49,7 @@ def command(
     target: Annotated[
         str | None,
         typer.Option(
-            help="The target of the replays: one of the run, or another as file.py:function or http://host/v1#MODEL.",
+            help="The target for the replays: one from the run, or file.py:function or http://host/v1#MODEL.",
             show_default=False,
         ),
     ] = None,
@@ -57,7 +57,7 @@ def command(
         str | None, typer.Option(help="The grader that decides success; default: the one that failed.")
     ] = None,
     suite: Annotated[
-        Path | None, typer.Option(help="A suite whose target and graders to use; default: that of the run.")
+        Path | None, typer.Option(help="Use the target and graders of this suite; default: the run's.")
     ] = None,
     max_concurrent: Annotated[int | None, typer.Option(min=1, help="Maximum concurrent conversations.")] = None,
     max_calls: CallsOption = None,
@@ -70,8 +70,8 @@ def command(
 ) -> None:
     """Replay a stored conversation from one of its turns several times, and report how often it succeeds.
 
-    Without --turn, the command searches for the turn at which the success rate dropped: it replays from before and
-    after turns, as often as needed, until one turn stands out or --trials is reached. A replay succeeds when it passes
+    Without --turn, the command searches for the turn at which the success rate dropped: it replays from different
+    turns, as often as needed, until one turn stands out or --trials is reached. A replay succeeds when it passes
     the grader that the original conversation failed. The replays are stored as a run, which is never a baseline.
 
     Earlier turns are taken from the original. A target that keeps the conversation itself receives the user's earlier

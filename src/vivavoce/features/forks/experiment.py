@@ -147,9 +147,9 @@ def _suite(run: Run, path: Path | None, target: Mapping[str, Any] | None) -> Sui
 
 
 def _stored_suite(run: Run, target: Mapping[str, Any] | None) -> Suite:
-    hint = "name a target with --target, or a suite that has one with --suite"
+    hint = "set --target, or set --suite to a suite that has a target"
     if is_from_python(run):
-        raise UsageError(f"run {run.id} was started in Python, where its target and graders are; name a --suite")
+        raise UsageError(f"run {run.id} was started in Python, which defined target and graders; name a --suite")
     if target is None and (is_watched(run) or run.spec.get("driver") == "replay"):
         raise UsageError(f"the conversations of {run.id} are recorded, so there is no target to continue them; {hint}")
     if target is None and lacks_key(run):
@@ -356,7 +356,7 @@ def _continuation(
     beginning = copy_with(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
     before = row.history_turns
     if turn < before:
-        rule = "is part of the history of its row, which the target did not answer"
+        rule = "is in the row's history, which the target did not answer"
         raise UsageError(f"--turn {turn + 1} of {fork.of} {rule}")
     more = {"id": start_id(fork.sample, turn), "input": inputs[before:], "messages": None, "trial": None}
     fields = {name: getattr(row, name) for name in type(row).model_fields}

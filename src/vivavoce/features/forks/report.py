@@ -96,14 +96,14 @@ def _outcome_sentence(result: Forked) -> str:
     if result.answer == "one_turn":
         return f"continued from turn {to_number(places[0].turn)}: {ratio(places[0])}"
     if result.answer == "seldom":
-        use = "; use --target to let another target continue, and see until which turn it can recover"
+        use = "; use --target to let another target continue, and see up to which turn it recovers"
         hint = "" if result.fork.by else use
         return f"it fails from the beginning: replayed from turn 1, {ratio(places[0])}{hint}"
     if turn is not None:
         last = to_number(turn) == len(places)
-        after = "and the original did not" if last else f"after it {ratio(places[turn + 1])}"
+        after = "the original failed" if last else f"after it {ratio(places[turn + 1])}"
         name = f"turn {to_number(turn)}{', the last' if last else ''}"
-        return f"the success rate dropped at {name}: replayed from before it, {ratio(places[turn])}; {after}"
+        return f"the success rate dropped at {name}: before it, {ratio(places[turn])}; {after}"
     ended = "so far no turn stands out" if result.status == "running" else "no turn stands out"
     return f"{ended} after {count(result.spent, 'replay')}{_largest(result)}"
 

@@ -109,7 +109,7 @@ class Search:
         earlier: Iterable[Outcome],
     ) -> None:
         if len(drivers) != 1:
-            raise UsageError(f"one target can continue a conversation; there are {len(drivers)}: {', '.join(drivers)}")
+            raise UsageError(f"a conversation needs exactly one target, got {len(drivers)}: {', '.join(drivers)}")
         ((self._target, self._driver),) = drivers.items()
         self._experiment, self._fork, self._done = experiment, fork, done
         self._outcomes = {outcome.attempt.key: outcome for outcome in earlier if outcome.attempt.key in done}

@@ -56,7 +56,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         fields = record.fields
         if fields is None or not isinstance(fields.get("steps"), list):
-            loss.add_broken("no trajectory: it needs 'steps'")
+            loss.add_broken("not a trajectory: no 'steps'")
             continue
         row = _row(fields, loss)
         if row["messages"]:
@@ -72,7 +72,7 @@ def _row(trajectory: Row, loss: Loss) -> Row:
     for key in rest.keys() - _KNOWN_KEYS:
         loss.unknown(key)
     if others := objects_in(rest.get("subagent_trajectories")):
-        loss.aside("trajectories of other agents within", count=len(others))
+        loss.aside("nested trajectories of other agents", count=len(others))
     ours, extra = _ours(rest.get("extra"))
     if ours:
         del rest["extra"]
@@ -289,7 +289,7 @@ def _use(call: Row, place: int, more: Row, index: int, loss: Loss) -> Row:
         identity = f"call_{index}_{place}"
     arguments = arguments_of(call)
     if not isinstance(arguments, dict):
-        loss.add_guess("arguments of a call that are not an object, written as one", index)
+        loss.add_guess("call arguments that are not an object: written as one", index)
         arguments = {"arguments": arguments}
     return {
         "tool_call_id": identity,
@@ -310,7 +310,7 @@ def _observe(steps: list[Row], message: Message, extra: Row, index: int, loss: L
     }
     calls: list[Any] = [call["tool_call_id"] for call in objects_in(step.get("tool_calls"))]
     if calls and result["source_call_id"] not in (None, *calls):
-        loss.add_dropped("which call a result answers: it is of an earlier step", index)
+        loss.add_dropped("a result's call id: the call is in an earlier step", index)
         result["source_call_id"] = None
     for key in cast("list[str]", extra.pop("no", [])):
         result.pop(key, None)

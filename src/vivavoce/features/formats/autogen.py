@@ -65,7 +65,7 @@ class _Speakers:
         sources = [text_in(item.get("source")) or "" for item in items if _kind(item) in _WITH_TEXT]
         self._users = {source for source in sources if source.lower().startswith(_USERS)}
         if sources and not self._users:
-            loss.add_guess("that the one who begins is the user")
+            loss.add_guess("that the first speaker is the user")
             self._users = {sources[0]}
 
     def role(self, item: Row) -> str:
@@ -81,7 +81,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     for item in objects:
         kind, index = _kind(item), len(messages)
         if kind == _CHUNK:
-            loss.add_repeated("pieces of messages that are there as a whole")
+            loss.add_repeated("chunks of messages that also come complete")
         elif kind == "MemoryQueryEvent":
             recalled += texts_in([part.get("content") for part in objects_in(item.get("content"))])
         elif kind in _RESULTS:
@@ -109,7 +109,7 @@ def _message(item: Row, kind: str, speakers: _Speakers, index: int, loss: Loss) 
     content = item.get("content")
     extra = {key: value for key, value in without(item, _OF_MESSAGE).items() if value != {}}
     if kind == "ToolCallSummaryMessage":
-        loss.add_repeated("calls and results in a summary of them")
+        loss.add_repeated("calls and results in a call summary")
     message: Message = {"role": _role(item, kind, speakers), "content": content if isinstance(content, str) else None}
     if kind == "CodeExecutionEvent":
         message["content"] = text_in(fields_in(item.get("result")).get("output")) or ""

@@ -122,5 +122,5 @@ def _lines(done: Conversion, out: str) -> Iterator[str]:
     contents = f"{count(done.conversations, 'conversation')}, {count(done.messages, 'message')}"
     yield f"{done.source.title} → {done.target.title}: {contents}{'' if out == '-' else f' in {out}'}"
     if done.known:
-        changed = f"; changed since, and left as they were: {done.changed}" if done.changed else ""
+        changed = f"; changed since, not updated: {done.changed}" if done.changed else ""
         yield f"{done.conversations - done.known} added, {done.known} were there already{changed}"

@@ -33,7 +33,7 @@ def texts(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[str]:
         UsageError: the format is one that is read only.
     """
     if format_.write is None:
-        raise UsageError(f"the format {format_.title} can only be read")
+        raise UsageError(f"the format {format_.title} is read-only")
     records = format_.write(rows if format_.name == NATIVE else _conversation_rows(rows, format_, loss), loss)
     return map(_text, records) if format_.document is None else iter([_text(format_.document(records))])
 
@@ -197,7 +197,7 @@ def _source(files: Sequence[Path], how: How) -> Format:
         names = (
             f"it has: {', '.join(format_.columns)}"
             if format_.columns
-            else "only a table with a message in each row has any"
+            else "only tables with one message per row have any"
         )
         raise UsageError(f"{next(iter(others))}: {format_.title} has no such column; {names}")
     return format_

@@ -97,7 +97,7 @@ def row_of_case(raw: Mapping[str, Any], loss: Loss) -> Row | None:
         return None
     if "scenario" in row and "goal" not in row and "messages" not in row:
         row["goal"] = row["scenario"]
-        loss.add_guess("the goal of a scenario without an expected outcome: the scenario")
+        loss.add_guess("the goal, from the scenario: there is no expected outcome")
     return row
 
 
@@ -106,7 +106,7 @@ def _rest(case: Row, row: Row, loss: Loss) -> Row:
     metadata = _object(case.pop("additional_metadata", None) or case.pop("metadata", None))
     if persona := _persona(case.pop("persona", None), row):
         metadata["persona"] = persona
-        loss.aside("what a persona has but a description")
+        loss.aside("persona fields except description")
     for key in case:
         loss.unknown(key)
     return {**metadata, **case}
@@ -117,7 +117,7 @@ def _contexts(joined: Any, loss: Loss) -> Any:
     if not isinstance(joined, str):
         return joined
     if "|" in joined:
-        loss.add_guess("where a context ends: at each |, with which DeepEval joins them")
+        loss.add_guess("where a context ends: at each |, the separator of DeepEval")
     return joined.split("|")
 
 
@@ -165,7 +165,7 @@ def _messages(turns: list[Any], loss: Loss) -> list[Message] | None:
     for index, turn in enumerate(turns):
         fields = _snake(cast("Mapping[str, Any]", turn)) if isinstance(turn, Mapping) else {}
         if fields.get("role") not in ("user", "assistant") or not isinstance(fields.get("content", ""), str):
-            loss.add_broken(f"turn {index}: needs a role, user or assistant, and content")
+            loss.add_broken(f"turn {index}: needs a role (user or assistant) and content")
             return None
         messages += _turn(fields, index, loss)
     return messages
@@ -241,7 +241,7 @@ def _turns(messages: list[Message], loss: Loss) -> Iterator[Row]:
             called = []
         yield turn
     if called:
-        loss.add_dropped("tool calls after the last words", count=len(called))
+        loss.add_dropped("tool calls after the last text", count=len(called))
 
 
 def _write_call(call: Row, results: Mapping[str, str]) -> Row:
@@ -319,7 +319,7 @@ def _suite(path: Path, rows: list[dict[str, Any]], graders: dict[str, Any], loss
     kinds = [(recorded, {"driver": "replay"}), (goal_rows, {"driver": "penelope"}), (question_rows, {})]
     most = max(kinds, key=lambda kind: len(kind[0]))
     if left := len(rows) - len(most[0]):
-        loss.add_dropped("test case of another kind: a suite has recorded, led or asked conversations", count=left)
+        loss.add_dropped("test case of another kind: a suite has only one kind of conversation", count=left)
     suite: Suite = {"name": path.stem, **most[1], "dataset": {"rows": most[0]}}
     if most[0] is not recorded or not recorded:
         loss.add_guess("the target: write a function reply(message) in bot.py")
@@ -337,12 +337,12 @@ def _row(call: ast.Call, names: Mapping[str, ast.expr], number: int, loss: Loss)
     case: dict[str, Any] = {}
     for keyword in call.keywords:
         if keyword.arg is None:
-            loss.add_dropped("keyword arguments that are made by code")
+            loss.add_dropped("computed keyword arguments")
             continue
         try:
             case[keyword.arg] = _value(keyword.value, names)
         except _NotWritten:
-            loss.add_dropped(f"'{keyword.arg}' of a test case, which is made by code")
+            loss.add_dropped(f"'{keyword.arg}' of a test case, computed by code")
     row = row_of_case(case, loss)
     if row is not None:
         yield {"id": row.pop("id", f"case-{number + 1}"), **row}
@@ -356,7 +356,7 @@ def _grader(
         try:
             options[str(keyword.arg)] = _value(keyword.value, names)
         except _NotWritten:
-            loss.add_dropped(f"'{keyword.arg}' of {name}, which is made by code")
+            loss.add_dropped(f"'{keyword.arg}' of {name}, computed by code")
     threshold = options.pop("threshold", None)
     words = _CONFIG.get(name, {})
     for option in sorted(options.keys() - words.keys() - _OF_REPORTS):
@@ -372,7 +372,7 @@ def _grader(
     if config := {ours: options[theirs] for theirs, ours in words.items() if theirs in options}:
         grader["config"] = config
     if metric == "toxicity" and threshold is not None:
-        loss.add_dropped("'threshold' of ToxicityMetric: ours is the most that passes, theirs the least")
+        loss.add_dropped("'threshold' of ToxicityMetric: ours is a maximum, theirs a minimum")
     elif threshold is not None:
         grader["threshold"] = threshold
     return {metric: grader}
@@ -382,11 +382,11 @@ def _of_words(options: Mapping[str, Any], threshold: Any, known: Mapping[str, An
     """Return a yes or no about the criteria; theirs is a number, so its threshold has no meaning here."""
     criteria = options.get("criteria") or options.get("evaluation_steps")
     if not criteria:
-        loss.add_dropped("GEval without criteria that are written out")
+        loss.add_dropped("GEval without literal criteria")
         return {}
     words = " ".join(map(str, criteria)) if isinstance(criteria, list) else str(criteria)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if threshold is not None:
-        loss.add_dropped("'threshold' of GEval: ours says yes or no")
+        loss.add_dropped("'threshold' of GEval: ours is pass/fail")
     name = re.sub(r"\W+", "_", str(options.get("name") or "criteria")).strip("_").lower() or "criteria"
     while name in known:
         name += "_2"

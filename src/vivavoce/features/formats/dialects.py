@@ -358,7 +358,7 @@ def _clean(item: Row, index: int, loss: Loss) -> Message:
         role = "user"
     content: object = item.get("content")
     if not isinstance(content, str | None) and not is_native({"messages": [{"role": role, "content": content}]}):
-        loss.add_guess("the words of a message, from content of an unknown shape", index)
+        loss.add_guess("message text, from content of an unknown shape", index)
         content = text_of(content) or as_text(content)
     message: Message = {"role": role, "content": content}
     if isinstance(item.get("name"), str):

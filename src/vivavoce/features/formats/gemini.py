@@ -114,7 +114,7 @@ class Pairing:
                 waiting.remove(stated)
             return stated
         if len(waiting) > 1 and any(identity.startswith(MADE_UP) for identity in waiting):
-            self._loss.add_guess("which of several calls of one name a result answers", index)
+            self._loss.add_guess("which of several same-name calls a result answers", index)
         return waiting.pop(0) if waiting else None
 
 
@@ -126,7 +126,7 @@ def read_content(item: Any, index: int, pairing: Pairing, loss: Loss) -> list[Me
     """
     parts = parts_of(item)
     if parts is None:
-        raise Unreadable(f"content {index}: needs a role, user or model, and parts without a type")
+        raise Unreadable(f"content {index}: needs a role (user or model) and parts without a type")
     read = _messages(cast("Row", item), parts, index, pairing, loss)
     extra = _extra_of(cast("Row", item), read)
     set_aside(read[0], NAME, {**extra, **({"of": len(read)} if read[0]["role"] == "tool" else {})})

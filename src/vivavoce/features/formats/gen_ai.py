@@ -128,7 +128,7 @@ def _first_choice(messages: list[Message], loss: Loss) -> list[Message]:
 def _read(value: Any, loss: Loss) -> list[Message]:
     items = parse_json(value)
     if isinstance(items, str):
-        loss.add_dropped("messages that are not JSON; a limit of attributes' lengths cuts them off")
+        loss.add_dropped("messages that are not JSON; an attribute length limit cuts them off")
         return []
     if isinstance(items, list) and all(_has_parts(item) for item in cast("list[Any]", items)):
         rows = cast("list[Row]", items)

@@ -72,7 +72,7 @@ def _wrong(tables: Tables) -> str | None:
     has_events = columns >= _EVENT and ("event_data" in columns or {"author", "content"} <= columns)
     if has_events and tables.get("sessions", frozenset()) >= _SESSION:
         return None
-    return no_such_tables("an SQLite file of Google ADK has its tables sessions and events", tables)
+    return no_such_tables("a Google ADK SQLite file needs tables sessions and events", tables)
 
 
 def sessions(path: Path) -> Iterator[Record | Problem]:
@@ -119,7 +119,7 @@ _USER = "user"
 _NAMES = {"appName": "app_name", "userId": "user_id", "lastUpdateTime": "last_update_time", "state": "session_state"}
 _TRANSCRIPTS = (("inputTranscription", "user"), ("outputTranscription", "model"))
 _LATEST = 253_402_300_799
-PICKLED = "what events did to the state, and took back: it is pickled (`adk migrate session` writes it as JSON)"
+PICKLED = "state changes and rollbacks of events: this is pickled (`adk migrate session` writes it as JSON)"
 
 
 def _is_event(item: Any) -> bool:
@@ -161,12 +161,12 @@ def _valid(items: Items, loss: Loss) -> Iterator[tuple[int, Row]]:
     events: list[tuple[int, Row]] = []
     for index, item in enumerate(items):
         if not _is_event(item):
-            raise Unreadable(f"event {index}: needs an author and the id of an invocation")
+            raise Unreadable(f"event {index}: needs an author and an invocation id")
         event = cast("Row", item)
         if isinstance(event.get("actions"), bytes):
             loss.add_dropped(PICKLED, index)
         if event.get("partial"):
-            loss.add_repeated("pieces of answers that come whole")
+            loss.add_repeated("chunks of complete answers")
             continue
         actions: Any = event.get("actions")
         since = either(cast("Row", actions), "rewindBeforeInvocationId") if isinstance(actions, dict) else None
@@ -174,7 +174,7 @@ def _valid(items: Items, loss: Loss) -> Iterator[tuple[int, Row]]:
             first = next(
                 (at for at, (_, earlier) in enumerate(events) if either(earlier, "invocationId") == since), len(events)
             )
-            loss.add_dropped("events that were taken back", index, len(events) - first + 1)
+            loss.add_dropped("rolled-back events", index, len(events) - first + 1)
             del events[first:]
         else:
             events.append((index, event))

@@ -202,7 +202,7 @@ def _scan_archive(path: Path) -> Iterator[Record | Problem]:
     for number, entry in enumerate(json_members(path, "samples/"), 1):
         yield entry if isinstance(entry, Problem) else Record(Place(path, number), entry[1], beside)
     if not number:
-        yield Problem("holds no samples", path)
+        yield Problem("has no samples", path)
 
 
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
@@ -210,7 +210,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         fields = record.fields or {}
         loss.conversation = text_in(fields.get("id"))
         if not isinstance(fields.get("messages"), list):
-            loss.add_broken("no sample of a log: it needs 'messages'")
+            loss.add_broken("not a log sample: it needs 'messages'")
             continue
         row = _row(fields, fields_in(record.beside.get("eval")), loss)
         if "messages" in row:
@@ -307,7 +307,7 @@ def _unfold(value: Any, attached: Row, loss: Loss) -> Any:
         text: object = attached.get(value[len(_ATTACHMENT) :])
         if isinstance(text, str):
             return text
-        loss.add_dropped("a text that the log refers to and does not hold")
+        loss.add_dropped("text the log refers to but does not contain")
     elif isinstance(value, list):
         return [_unfold(inner, attached, loss) for inner in cast("list[Any]", value)]
     elif isinstance(value, dict):

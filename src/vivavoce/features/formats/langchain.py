@@ -93,9 +93,9 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     for index, item in enumerate(items):
         plain = _unwrap(item)
         if plain is None:
-            raise Unreadable(f"message {index}: needs a type, {', '.join(_CLASSES)}, and content")
+            raise Unreadable(f"message {index}: needs content and a type: {', '.join(_CLASSES)}")
         if plain.type == "remove":
-            loss.add_dropped("remove: the order to delete a message", index)
+            loss.add_dropped("remove: deletion of a message", index)
             continue
         message = _message(plain, index, loss)
         extra = difference(_fields(message, plain.spelling), plain.fields)
@@ -138,7 +138,7 @@ def _message(plain: _PlainMessage, index: int, loss: Loss) -> Message:
 def _role_of_chat(chat_role: Any, index: int, loss: Loss) -> str:
     if isinstance(chat_role, str) and chat_role in _CHAT_ROLES:
         return _CHAT_ROLES[chat_role]
-    loss.add_guess(f"that '{chat_role}' speaks for the assistant", index)
+    loss.add_guess(f"that '{chat_role}' is the assistant", index)
     return "assistant"
 
 
@@ -158,7 +158,7 @@ def _content(content: Any, role: str, index: int, loss: Loss) -> Any:
     if isinstance(content, str) or content is None:
         return content
     if not isinstance(content, list):
-        raise Unreadable(f"message {index}: the content is a text or a list of blocks, not {type(content).__name__}")
+        raise Unreadable(f"message {index}: the content is {type(content).__name__}, not text or a list of blocks")
     parts, unread = content_of(cast("list[Any]", content), role)
     for block in unread:
         loss.aside(f"block {cast('Row', block).get('type')}" if isinstance(block, dict) else "block", index)

@@ -187,7 +187,7 @@ def _row(result: Row, sample: Row, loss: Loss) -> Row:
     if not isinstance(turns, list) or not any(cast("list[Any]", turns)):
         error: Any = result.get("error")
         reason = cast("Row", error).get("message") if isinstance(error, dict) else error
-        raise Unreadable(f"has no conversation{f': {reason}' if reason else ''}; viva convert leaves such a result out")
+        raise Unreadable(f"has no conversation{f': {reason}' if reason else ''}; viva convert skips such results")
     messages: list[Message] = []
     question: Any = sample.get("input")
     inputs = cast("list[Any]", question) if isinstance(question, list) else [question]
@@ -201,7 +201,7 @@ def _row(result: Row, sample: Row, loss: Loss) -> Row:
     if truth is not None and (not isinstance(truth, list) or len(cast("list[Any]", truth)) == _user_turns(messages)):
         row["ground_truth"] = truth
     elif truth is not None:
-        loss.add_dropped("a list of truths that has not one for each turn")
+        loss.add_dropped("a list of truths without one per turn")
     row |= {key: sample[key] for key in _OF_SAMPLE if sample.get(key)}
     grades = fields_in(result.get("grades"))
     extra: Row = {key: result[key] for key in _RESULT_KEYS if result.get(key) is not None}

@@ -137,7 +137,7 @@ def _text(content: Any, index: int, loss: Loss) -> str | None:
             texts.append(part)
         elif (transcript := text_in(fields_in(part).get("transcript"))) is not None:
             texts.append(transcript)
-            loss.add_dropped("sound, whose transcript is kept", index)
+            loss.add_dropped("audio; the transcript is kept", index)
         elif fields_in(part).get("type") != "cache_breakpoint":
             loss.add_dropped(text_in(fields_in(part).get("type")) or "a part without a type", index)
     return "\n".join(texts) if texts else None

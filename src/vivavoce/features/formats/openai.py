@@ -108,7 +108,7 @@ class _Reader:
         """Read the next item."""
         type_ = _type_of(item)
         if type_ is None:
-            raise Unreadable(f"item {index}: needs a type of OpenAI's Responses, or a role and content")
+            raise Unreadable(f"item {index}: needs an OpenAI Responses type, or a role and content")
         fields = cast("Row", item)
         if type_ == "message":
             self._message(fields, index)
@@ -125,7 +125,7 @@ class _Reader:
         """Keep what waits for a message that did not come."""
         if self._waiting:
             if not self.messages:
-                raise Unreadable("no item is a message")
+                raise Unreadable("no message items")
             set_aside(self.messages[-1], NAME, {"after": self._waiting})
 
     def _add(self, message: Message, extra: Row) -> None:
@@ -199,7 +199,7 @@ class _Reader:
             read = list(map(_part, cast("list[Any]", output)))
             content = [part for part in read if part is not None] if any(read) else _json(cast("Any", output))
             if any(read) and not all(read):
-                self._loss.aside("parts of a result that ours cannot hold", index)
+                self._loss.aside("result parts without an equivalent here", index)
         else:
             content = _json(output)
         message: Message = {"role": "tool", "content": content, "tool_call_id": called}

@@ -69,9 +69,7 @@ def _records(path: Path) -> Iterator[Record | Problem]:
 def _wrong(tables: Tables) -> str | None:
     if any(columns >= _COLUMNS for columns in tables.values()):
         return None
-    return no_such_tables(
-        "an SQLite file of the OpenAI Agents SDK has a table with session_id and message_data", tables
-    )
+    return no_such_tables("an OpenAI Agents SDK SQLite file needs a table with session_id and message_data", tables)
 
 
 def _query(tables: Tables) -> str:
@@ -108,7 +106,7 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("handoff", "guardrail"), "other"),
 }
 _OF_SPAN = frozenset(("object", "id", "trace_id", "parent_id", "started_at", "ended_at", "span_data", "error"))
-ONLY_AN_ID = "what a model was asked and answered: the trace has only the id of the response"
+ONLY_AN_ID = "model input and output: the trace has only the response id"
 
 
 def _fits(record: Record) -> bool:

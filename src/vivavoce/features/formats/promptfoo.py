@@ -425,7 +425,7 @@ def _prompt(label: str, text: str, loss: Loss) -> Prompt:
     if "_conversation" in text:
         variables = [name for name in _VARIABLE.findall(text) if "." not in name and not name.startswith("_")]
         users = [name for name in variables if "system" not in name]
-        loss.add_guess(f"what the user says in prompt '{label}', which hands the conversation on: the last variable")
+        loss.add_guess(f"user message in prompt '{label}', which passes on the conversation: the last variable")
         system = next((name for name in variables if "system" in name), None)
         instructions = f"{{{{{system}}}}}" if system else None
         return Prompt(label, f"{{{{{users[-1]}}}}}" if users else "", instructions)
@@ -491,7 +491,7 @@ def fill(template: str, variables: Vars, loss: Loss) -> str:
         for step in match[1].split("."):
             value = mapping_of(value).get(step)
         if value is None:
-            loss.add_dropped(f"variable '{match[1]}', which no test gives")
+            loss.add_dropped(f"variable '{match[1]}', which no test sets")
         return match[0] if value is None else str(value)
 
     text = _VARIABLE.sub(value_of, template)
@@ -504,11 +504,11 @@ def _targets(providers: list[Any], prompts: list[Prompt], default: Vars, loss: L
     systems = dict.fromkeys(prompt.system for prompt in prompts)
     system = next(iter(systems), None) if len(systems) == 1 else None
     if len(systems) > 1:
-        loss.add_dropped("different system messages of prompts: give the targets one each")
+        loss.add_dropped("prompts with different system messages: give each target one")
     if system is not None and (known := mapping_of(default.get("vars"))):
         system = fill(system, known, loss)
     if not providers:
-        loss.add_dropped("the provider: none is named")
+        loss.add_dropped("the provider: not named")
     for item in providers or [{}]:
         target = _target(item, loss)
         if system is not None and target["kind"] == "openai":
@@ -565,7 +565,7 @@ def _http(provider: _Provider, loss: Loss) -> dict[str, Any]:
     url = str(config.get("url") or provider.id)
     for name in config.keys() - {"url", "method", "headers", "body"}:
         loss.add_dropped(f"'{name}' of an HTTP provider")
-    loss.add_guess("where the reply of an HTTP provider is: set reply of the target to its place")
+    loss.add_guess("the reply path of an HTTP provider: set it as reply of the target")
     method = str(config.get("method") or "POST").upper()
     body = _replace_prompt(config.get("body"))
     return {

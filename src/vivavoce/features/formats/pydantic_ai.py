@@ -152,9 +152,9 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     for index, item in enumerate(items):
         parts = _parts(item)
         if parts is None:
-            raise Unreadable(f"message {index}: needs a kind, request or response, and parts with a part_kind")
+            raise Unreadable(f"message {index}: needs a kind (request or response) and parts with a part_kind")
         if any(not isinstance(part.get("tool_call_id", ""), str) for part in parts):
-            raise Unreadable(f"message {index}: 'tool_call_id' is a text")
+            raise Unreadable(f"message {index}: non-text 'tool_call_id'")
         messages += reader.read(cast("Row", item), parts, index)
         if isinstance(name := item.get("conversation_id"), str):
             names.add(name)

@@ -70,7 +70,7 @@ def _with_call(value: str, index: int, loss: Loss) -> tuple[Message, str | None]
     except BrokenJson:
         call = None
     if not isinstance(call, dict) or not isinstance(cast("Row", call).get("name"), str):
-        loss.add_dropped("that a text is a call: it is not JSON with a name", index)
+        loss.add_dropped("a tool call, now text: not JSON with a name", index)
         return {"role": "assistant", "content": value}, None
     called, made_up = cast("Row", call), f"call_{index}"
     loss.add_guess("id of a tool call", index)

@@ -72,7 +72,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         fields = record.fields or {}
         loss.conversation = text_in(fields.get("task_id"))
         if not _is_old(fields) and not _is_simulation(fields):
-            loss.add_broken("no result of tau-bench: it needs a task_id with 'traj', 'messages' or 'ticks'")
+            loss.add_broken("not a tau-bench result: it needs a task_id with 'traj', 'messages' or 'ticks'")
             continue
         row = _old_row(fields, loss) if _is_old(fields) else _row(fields, record.beside, loss)
         if "messages" in row:
@@ -147,7 +147,7 @@ def _task_of(identity: Any, beside: Any, loss: Loss) -> Row:
     tasks = objects_in(fields_in(beside).get("tasks"))
     task = next((task for task in tasks if task.get("id") == identity), None)
     if task is None:
-        loss.add_dropped("goal and policy: the file does not hold the task of the simulation")
+        loss.add_dropped("goal and policy: the file lacks the task of the simulation")
     return task or {}
 
 

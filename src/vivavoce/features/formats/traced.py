@@ -264,7 +264,7 @@ def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:
     else:
         calls = tree.without_above(talking, lambda step: step.has_messages)
     if len(talking) > len(calls):
-        loss.add_repeated("messages of an agent that its model calls have", len(talking) - len(calls))
+        loss.add_repeated("agent messages already in its model calls", len(talking) - len(calls))
     return calls
 
 
@@ -307,7 +307,7 @@ def _again(line: Line, known: int, outputs: list[Message], loss: Loss) -> None:
         return
     if outputs:
         if len(line.messages) > known:
-            loss.add_dropped("answers that were made once more", len(line.messages) - known)
+            loss.add_dropped("regenerated answers", len(line.messages) - known)
         line.cut(known)
         line.messages += outputs
 
@@ -439,7 +439,7 @@ StepsOf = Callable[[list[Member], Loss], list[Step]]
 RowOf = Callable[[list[Member], Loss], Row]
 """Returns what a row has in addition to the messages: labels, tags, metadata."""
 
-NO_WORDS = "a trace has no messages: what is said was not recorded"
+NO_WORDS = "a trace has no messages: their text was not recorded"
 
 
 def conversations(

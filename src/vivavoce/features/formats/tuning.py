@@ -113,7 +113,7 @@ def pairs(rows: Iterable[Row], loss: Loss) -> Iterator[Pair]:
         if not better or not worse:
             loss.conversation = None
             what = "good conversation" if better else "bad conversation"
-            loss.add_dropped(f"{what} without another that began alike", count=len(better) + len(worse))
+            loss.add_dropped(f"{what} without one to pair it with", count=len(better) + len(worse))
         for row in better:
             for other in worse:
                 yield from _pair(row, other, loss)
@@ -136,7 +136,7 @@ def _pair(better: Row, worse: Row, loss: Loss) -> Iterator[Pair]:
     preferred, other = _turn(ours, start), _turn(theirs, start)
     if not start or not preferred or not other or preferred == other:
         loss.conversation = str(better.get("id"))
-        loss.add_dropped("pair that differs in nothing that the assistant said")
+        loss.add_dropped("pair with identical assistant messages")
         return
     yield Pair(better, ours[:start], preferred, other)
 
@@ -202,10 +202,10 @@ def _write_anthropic(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
         ]
         texts = list(_texts(messages, loss))
         while texts and texts[0]["role"] == "assistant":
-            loss.add_dropped("words of the assistant before the user's first")
+            loss.add_dropped("assistant text before the first user message")
             texts.pop(0)
         if len(texts) < 2:
-            loss.add_dropped("conversation without a question and an answer in words")
+            loss.add_dropped("conversation without a text question and answer")
             continue
         yield {**({"system": "\n\n".join(instructions)} if instructions else {}), "messages": texts}
 

@@ -84,7 +84,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     for index, item in enumerate(items):
         parts = _parts(item)
         if parts is None:
-            raise Unreadable(f"message {index}: needs a role, system, user or assistant, and parts that have a type")
+            raise Unreadable(f"message {index}: needs a role (system, user or assistant) and parts with a type")
         fields = cast("Row", item)
         read = (
             _answer(parts, index, loss)

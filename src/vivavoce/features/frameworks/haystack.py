@@ -70,7 +70,7 @@ def _prepared(thing: Any, name: str) -> _Asked:
     texts = [(component, key) for component, key, kind in needed if _may_be_text(kind)]
     others = [f"{component}.{key}" for component, key, _ in needed if (component, key) not in (*lists, *texts)]
     if others or not needed:
-        rule = "a text and messages are all that it is given" if others else "no input has a place for a message"
+        rule = "it only gets a text and messages" if others else "no input has a place for a message"
         told = f"needs {', '.join(others)}" if others else "needs nothing"
         raise UsageError(f"the pipeline {name} {told}, and {rule}; run it in a function that is the target")
     return _Asked(thing, texts, lists)

@@ -30,7 +30,7 @@ _OUTPUTS = ("output", "answer", "response", "result", "text", "content")
 
 _INTERRUPTS = "__interrupt__"
 _MODES = ("messages", "values")
-_WHICH = "make a LangChainTarget of it and say with input_key which of them is the message"
+_WHICH = "wrap it in a LangChainTarget and set input_key to the key of the message"
 
 
 @runtime_checkable
@@ -44,13 +44,13 @@ class LangChainTarget(FrameworkTarget):
     """A runnable that is asked by its `ainvoke`, or `invoke`.
 
     A chat model gets the conversation as messages. A chain gets the text of the last message under `input_key`, by
-    default the one text that its schema of inputs requires, and the messages before it, or all where it wants no text,
-    under the one key that is a list. A graph gets the messages under `state_key`, only the new one where it has a
+    default the one text that its input schema requires, and the messages before it, or all if it takes no text, under
+    the one key that is a list. A graph gets the messages under `state_key`, only the new one where it has a
     checkpointer; one whose state has no such key gets the text as a chain does. Every call has the id of the
     conversation as `thread_id` and `session_id` in its configuration.
 
-    What is returned is a text, a message, messages, or a mapping with messages or an answer; of messages, those after
-    the last one of the user count. `stream` and `options` are those of `FrameworkTarget`.
+    It returns a text, a message, messages, or a mapping with messages or an answer; of messages, those after the user's
+    last one count. `stream` and `options` are those of `FrameworkTarget`.
 
     Raises:
         UsageError: it is not a runnable, or its inputs are not understood and no key is given.
@@ -67,7 +67,7 @@ class LangChainTarget(FrameworkTarget):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(runnable, Runnable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a runnable with invoke is needed, got a {type(runnable).__name__}")
+            raise UsageError(f"expected a runnable with invoke, got a {type(runnable).__name__}")
         prepare = partial(_prepared, input_key=input_key, state_key=state_key)
         super().__init__(runnable, name, stream=stream, options=options, framework=_framework(prepare))
 
@@ -198,7 +198,7 @@ def _keys(runnable: object, name: str) -> tuple[str | None, str | None]:
     required = cast("Sequence[str]", schema.get("required") or fields)
     texts = [key for key in required if key not in lists]
     if len(texts) > 1 or len(lists) > 1:
-        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, and fill the others before, as with partial()")
+        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, and fill the others first, as with partial()")
     return (texts[0] if texts else None), (lists[0] if lists else None)
 
 
@@ -212,7 +212,7 @@ def _keys_of_graph(graph: Any, name: str, state_key: str) -> tuple[str | None, s
         return None, state_key
     texts = [key for key, kind in fields.items() if kind is str]
     if len(texts) != 1:
-        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, or with state_key which are the messages")
+        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, or state_key to the key of the messages")
     return texts[0], None
 
 

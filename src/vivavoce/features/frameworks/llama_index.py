@@ -131,7 +131,7 @@ class _EngineConversation:
             self.history = list(engine.chat_history)
         answer = _text(response)
         if not answer:
-            raise TargetFault(f"{self.beginning.name} returned an answer without a text", kind="format")
+            raise TargetFault(f"{self.beginning.name} returned an answer without text", kind="format")
         found = [_text(node) for node in getattr(response, "source_nodes", None) or ()]
         said = AIMessage(content=answer)
         messages_of_tools = _tools(getattr(response, "sources", None) or ())

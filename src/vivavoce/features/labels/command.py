@@ -26,7 +26,7 @@ def command(
     what: Annotated[Literal["export", "agreement", "differing"], typer.Argument(help="The action.")] = "export",
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
-    grader: Annotated[str | None, typer.Option(help="Only this grader; agreement needs it without --label.")] = None,
+    grader: Annotated[str | None, typer.Option(help="Only this grader; agreement without --label needs it.")] = None,
     author: Annotated[str | None, typer.Option(help="Only labels by this person.")] = None,
     to: Annotated[Literal["jsonl", "csv"], typer.Option("--format", "-f", help="export: the format.")] = "jsonl",
     turns: Annotated[
@@ -54,7 +54,7 @@ def command(
 ) -> None:
     """Export the human labels of a run, show how well a grader agrees with them, or list where people differ.
 
-    People label conversations on the pages (`viva view`, Label) or through the API. A label changes no score. With
+    People label conversations on the pages (`viva view`, Label) or through the API. Scores do not change. With
     --label, graders are compared with the `labels` of the dataset's rows: one Markdown table per grader.
     """
     if label is None and (good_from is not None or tag is not None):
@@ -176,5 +176,5 @@ def _print_agreement(label_agreement: LabelAgreement) -> None:
         kind = "too lenient" if disagreement.lenient else "too strict"
         lines.append(f"{kind}  {conversation_label(label.sample_id, label.trial)}{turn}  {label.note or ''}".rstrip())
     if label_agreement.decided:
-        lines.append(f"{label_agreement.decided} of them decided where people differ")
+        lines.append(f"{label_agreement.decided} of them settled a disagreement")
     _print_lines([*lines, *people_lines(label_agreement.people)])

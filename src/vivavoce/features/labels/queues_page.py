@@ -85,7 +85,7 @@ def progress(request: Request, queue: str) -> Response:
 def change(request: Request, queue: str, form: Form) -> Response:
     """Delete a queue; labels stay."""
     if form.get("action") != "delete":
-        raise UsageError("a queue can only be deleted")
+        raise UsageError("unknown action; use delete")
     store_of(request).queues.delete(queue, user_of(request).name)
     return RedirectResponse("/label", 303)
 
@@ -102,11 +102,11 @@ def begin(request: Request, queue: str) -> Response:
 
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise UsageError("overlap and the number of conversations are whole numbers")
+        raise UsageError("overlap and conversation count must be whole numbers")
     return int(text)
 
 
 def _selection(text: str) -> Selection:
     if text not in get_args(Selection):
-        raise UsageError(f"the order of a queue is one of {', '.join(get_args(Selection))}")
+        raise UsageError(f"the queue order must be one of {', '.join(get_args(Selection))}")
     return cast("Selection", text)

@@ -82,7 +82,7 @@ def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
     if label is not None and all(ratings_at(sample.labels, label) is None for sample in samples):
         raise UsageError(f"no row has labels.{label}; name a label of the conversations, as in --label good")
     if not good:
-        raise UsageError(f"no conversation is good by labels.{label}; defects are planted only in good conversations")
+        raise UsageError(f"labels.{label} marks no conversation good; defects are planted only in good conversations")
     return samples, good
 
 
@@ -210,7 +210,7 @@ def _select_passing(samples: Sequence[Sample], results: Sequence[RunResult]) -> 
             f"see {runs}"
         )
     raise UsageError(
-        f"no conversation of {count(len(samples), 'conversation')} passes before a defect is planted; "
+        f"none of {count(len(samples), 'conversation')} passes before a defect is planted; "
         "use conversations that went well, or name the label that marks them: --label good"
     )
 
@@ -310,7 +310,7 @@ def command(
     Code, not a model, changes each conversation: a wrong argument, a forgotten fact, an insult, a loop and more, one at
     a time. A metric should fail these, and name the turn. Harmless edits of the same conversations (other names, the
     order of keys, Markdown, padding, flattery) should not change a score. Only good conversations are changed: those
-    that --label calls good, or else those that all judges pass. Every answer is cached, so that a repetition costs
+    that --label calls good, or else those that all judges pass. Every answer is cached, so that a rerun costs
     nothing.
 
     Exit codes: 0 done, 1 --min-detection or --max-false-alarms not met, 2 wrong usage, 3 inconclusive (an error, or

@@ -274,6 +274,6 @@ FEATURES: tuple[Feature, ...] = (
         "informal", "informal spelling", "with short forms, left-out apostrophes or one of a few frequent misspellings"
     ),
     Feature("closes", "ends with thanks or goodbye", "whether the user's last message does", _closes, english=True),
-    Feature("jargon", "what no user writes", "share of messages that give a tester away", _gives_away, english=True),
+    Feature("jargon", "tester-like wording", "share of messages that give a tester away", _gives_away, english=True),
 )
 """All features, in the order in which a reader would ask for them."""

@@ -82,7 +82,7 @@ class _Collector:
         if side is not None:
             self.sides.append(side)
         elif messages:
-            self.left_out["without words of a user"] += 1
+            self.left_out["without user text"] += 1
         else:
             self.left_out["without messages"] += 1
 

@@ -27,7 +27,7 @@ HEADS = ("feature", "simulated", "real, 95% interval", "difference, 95% interval
 """What is said of each feature; `simulated has more`: in which part of all pairs."""
 CHANGE_HEADS = ("feature", "earlier", "later", "real", "the later run is")
 
-_DIRECTIONS = {"closer": "closer", "farther": "farther", "past": "closer, past the real mean"}
+_DIRECTIONS = {"closer": "closer", "farther": "farther", "past": "closer, but overshot"}
 
 
 def feature_cells(difference: FeatureDifference) -> list[str]:
@@ -78,7 +78,7 @@ def change_lines(change: Change) -> Iterator[str]:
     """Yield what came closer since an earlier run."""
     farther = len([feature for feature in change.features if feature.direction == "farther"])
     closer = count(len(change.features) - farther, "feature")
-    yield f"since {safe(change.earlier)} {closer} came closer to real users, {farther:,} went farther"
+    yield f"since {safe(change.earlier)} {closer} came closer to real users, {farther:,} moved away"
     if change.after.features is not None and change.before.features is not None:
         features = [_pairs(each.features, each.low, each.high) for each in (change.after, change.before)]
         more = f"one side has more in {features[0]} of pairs (before: {features[1]}); 50% means no difference"

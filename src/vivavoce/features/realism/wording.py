@@ -46,7 +46,7 @@ def pairs_in_words(difference: FeatureDifference) -> str:
 def sentence(difference: FeatureDifference) -> str:
     """Return a difference as a phrase: `words a message 38.0, of real users 11.0 [9.0, 13.0]`."""
     simulated = value_in_words(difference.simulated.mean, difference.unit)
-    return f"{difference.name} {simulated}, of real users {with_interval(difference.real, difference.unit)}"
+    return f"{difference.name} {simulated}, real users {with_interval(difference.real, difference.unit)}"
 
 
 def apart_in_words(apart: Apart) -> str:

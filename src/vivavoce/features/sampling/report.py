@@ -24,7 +24,7 @@ def sampling_lines(summary: Summary) -> Iterator[str]:
         so_far = (
             f"{summary.attempts:,} of the {sampling.drawn_count:,} drawn are judged, from the beginning of the file"
         )
-        yield f"{so_far}: it may differ from the rest"
+        yield f"{so_far}; the rest may differ"
     else:
         yield f"for half the width: {_half(sampling, summary.graders)}"
 

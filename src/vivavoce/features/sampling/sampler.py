@@ -285,7 +285,7 @@ class Sampler:
                 self.check_gate(condition)
             return
         if isinstance(gate, SamplesGate):
-            raise UsageError("a gate on each sample needs all of them, but only a sample is judged; leave out sample")
+            raise UsageError("a gate on each sample needs all samples judged; remove the option sample")
         what = None if gate is None else gate.threshold.aggregation
         if what not in (None, "avg_score", "accuracy"):
             raise UsageError(f"a gate on {what} cannot be decided by a sample: use avg_score or accuracy, or judge all")

@@ -76,7 +76,7 @@ def command(
         str | None,
         typer.Option(help="Metrics, separated by commas, as for viva judge. See: viva validate list metrics"),
     ] = None,
-    suite: Annotated[Path | None, typer.Option(help="A suite whose graders to use, instead of --metrics.")] = None,
+    suite: Annotated[Path | None, typer.Option(help="Use this suite's graders, instead of --metrics.")] = None,
     judge: Annotated[str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE.")] = None,
     scope: Annotated[Scope | None, typer.Option(help="What metrics judge: conversation, turn or window.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 4318,
@@ -87,8 +87,8 @@ def command(
         Path | None, typer.Option(help="Read the .json and .jsonl files of this folder instead of listening on a port.")
     ] = None,
     name: Annotated[str, typer.Option(help="The name of the runs and of their trend.")] = NAME,
-    idle: Annotated[str, typer.Option(help="How long without new spans until a conversation is complete.")] = "60s",
-    max_age: Annotated[str, typer.Option(help="How long until a conversation is judged although it continues.")] = "1h",
+    idle: Annotated[str, typer.Option(help="Idle time after which a conversation is complete.")] = "60s",
+    max_age: Annotated[str, typer.Option(help="Judge a conversation after this time even if it continues.")] = "1h",
     sample: Annotated[str, typer.Option(help="The share of conversations to judge, such as 10%.")] = "100%",
     per: Annotated[
         Literal["day", "hour"], typer.Option(help="Start one run, with its own budget, per day or per hour, in UTC.")

@@ -92,7 +92,7 @@ class Request:
         """Return the spans that the request holds.
 
         Raises:
-            Refused: the request is not one of OTLP, or too large.
+            Refused: the request is not OTLP, or too large.
         """
         body = unpack(self.body, self.encoding)
         try:
@@ -100,7 +100,7 @@ class Request:
             return read_document(value) if value else Delivery()
         except (BrokenProtobuf, BrokenJson, UnicodeDecodeError) as error:
             kind = "protocol buffers" if self.content_type == PROTOBUF else "JSON"
-            raise Refused(400, f"the body is not {self.signal} of OTLP in {kind}: {error}") from error
+            raise Refused(400, f"the body is not OTLP {self.signal} in {kind}: {error}") from error
         except RecursionError as error:
             raise Refused(400, "the body is nested too deeply") from error
 
@@ -133,7 +133,7 @@ def read_document(value: Any) -> Delivery:
             size = f"{len(packed) / _MEGABYTE:.1f}"
             delivery.refused.append(f"a span of {size} MB is larger than {LARGEST_SPAN // _MEGABYTE} MB")
         elif (total_size := total_size + len(packed)) > MAX_KEPT_BYTES:
-            delivery.refused.append(f"the spans of a request have more than {MAX_KEPT_BYTES // _MEGABYTE} MB as kept")
+            delivery.refused.append(f"the spans of a request exceed {MAX_KEPT_BYTES // _MEGABYTE} MB as stored")
         else:
             delivery.arrivals.append(Arrival(member._replace(value=None), packed, bool(member.value.get("is_own"))))
     delivery.rejected = len(delivery.refused)

@@ -214,8 +214,8 @@ class Watched(BaseModel):
             return None
         ago = _ago(self.at - self.heard_at)
         if self.condition == "silent":
-            return f"no report for {ago}: start viva watch again; nothing below is newer"
-        return f"{'last run' if self.state.once else 'stopped'} {ago} ago; nothing below is newer"
+            return f"no report for {ago}: start viva watch again; data below is older"
+        return f"{'last run' if self.state.once else 'stopped'} {ago} ago; data below is older"
 
 
 class WatchEntry(BaseModel):

@@ -61,15 +61,15 @@ class HandoffsMetric(ExactMetric):
     """Gives the share of handoffs between agents that have none of these faults.
 
     - `to itself`: an agent hands over to itself.
-    - `nobody`: the receiver is none of `agents`, the names of all that there are; looked for only where they are given.
+    - `nobody`: the receiver is not in `agents`, the names of all agents; checked only if they are given.
     - `another took over`: the receiver is an agent of the conversation, and in the same turn another one acts instead.
     - `needless`: the receiver hands back to the sender at once, without a word to the user and without another call.
     - `without context`: the call that hands over lacks a value for an argument that `carry` names.
 
-    A handoff is a call such as `transfer_to_refunds` or `transfer_to_agent`, or what the log states as one; that
-    another agent simply goes on, as in a group chat, is none. `details["handoffs"]` has each with its turn, and
+    A handoff is a call such as `transfer_to_refunds` or `transfer_to_agent`, or what the log states as one; another
+    agent simply going on, as in a group chat, is not one. `details["handoffs"]` has each with its turn, and
     `details["agents"]` those who act. Needs a handoff. From 0 to 1; only 1 passes unless `threshold` says otherwise.
-    Known failures: a tool that is called like a handoff, and a reason that only the words tell.
+    Known failures: a tool that is named like a handoff, and a reason given only in text.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class HandoffsMetric(ExactMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Which agents there are, and what a handoff carries."""
+        """The agents, and what a handoff has to carry."""
         return {"agents": self.agents, "carry": self.carry}
 
     def measure(self, part: Part) -> Measured:
@@ -120,13 +120,13 @@ class HandoffsMetric(ExactMetric):
 
 
 class OwnToolsMetric(ExactMetric):
-    """Gives the share of calls that their agent could make: of a tool that it has.
+    """Gives the share of calls of tools that the calling agent has.
 
     `tools` are those of each agent, as names or schemas: `{triage: [find_order], refunds: [refund_order]}`; without
-    them, those that the log tells. Calls of agents whose tools nobody knows do not count, and neither do handoffs. Each
+    them, those that the log has. Calls by agents with unknown tools do not count, and neither do handoffs. Each
     call of a tool that its agent does not have is a finding, which says who has it. Needs a call of an agent whose
-    tools are known. From 0 to 1; only 1 passes unless `threshold` says otherwise. Known failure: a log that tells of
-    fewer tools than an agent had.
+    tools are known. From 0 to 1; only 1 passes unless `threshold` says otherwise. Known failure: a log that lists fewer
+    tools than an agent had.
     """
 
     def __init__(self, *, tools: ToolsByAgent | None = None, **options: Unpack[MeasuringOptions]) -> None:
@@ -168,8 +168,8 @@ class OwnToolsMetric(ExactMetric):
 class LastAgentMetric(ExactMetric):
     """Says whether a conversation ends with the right agent: `expected`, a name or several.
 
-    That is the one that acts last, or the one that it hands over to at the end, as to a person. Needs named agents.
-    True or false. Known failure: a handoff that only the words tell.
+    That is the agent that acts last, or whom it hands over to at the end, such as a person. Needs named agents.
+    True or false. Known failure: a handoff stated only in text.
     """
 
     def __init__(self, *, expected: str | Sequence[str], **options: Unpack[MeasuringOptions]) -> None:
@@ -181,11 +181,11 @@ class LastAgentMetric(ExactMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Which agents are right."""
+        """The expected agents."""
         return {"expected": self.expected}
 
     def measure(self, part: Part) -> Measured:
-        """Look who has the conversation at the end."""
+        """Find who has the conversation at the end."""
         agents = Agents(part.messages, self.expected)
         last = last_agent(agents)
         if last is None:
@@ -214,7 +214,7 @@ def _names(metric: str, option: str, written: object) -> list[str]:
     found = cast("Sequence[object]", written) if isinstance(written, list | tuple) else [written]
     for one in found:
         if not isinstance(one, str) or not one.strip():
-            raise UsageError(f"{metric}: {option} is a list of names; got {one!r:.80}")
+            raise UsageError(f"{metric}: {option} must list names; got {one!r:.80}")
     return [str(one) for one in found]
 
 

@@ -97,14 +97,14 @@ class ContextMetric(ExactMetric):
 
 
 class ContextRecallMetric(ContextMetric):
-    """Gives the share of the contexts wanted in a turn that were retrieved in it; the score is the mean over the turns.
+    """Gives the share of a turn's wanted contexts that were retrieved in it; the score is the mean over the turns.
 
-    Retrieved is the `retrieval_context` of messages and the results of tools, or of the `tools` that are named; a
-    result that is a JSON list holds one context in each entry. The row names what is wanted, by id or by a text that
-    is in it: `context: {reference_contexts: [...]}`, with a list for each turn (null skips a turn), or one list
+    Retrieved contexts are the `retrieval_context` of messages and the results of tools, or of the named `tools`; a
+    result that is a JSON list has one context per entry. The row names what is wanted, by id or by a text in
+    it: `context: {reference_contexts: [...]}`, with a list for each turn (null skips a turn), or one list
     for all turns together. From 0 to 1; higher is better. Turns in which nothing is wanted do not count.
-    Known failures: a context that says the same in other words is not found; that it was retrieved does not say that it
-    was used (`faithfulness` does).
+    Known failures: a context that says the same in other words is not found; a retrieved context may be unused
+    (`faithfulness` checks that).
 
     Source: ID-based and non-LLM context recall of Ragas, without similarity.
     """
@@ -128,11 +128,11 @@ class ContextRecallMetric(ContextMetric):
 
 
 class ContextPrecisionMetric(ContextMetric):
-    """Gives the share of what was retrieved in a turn that was wanted in it; the score is the mean over the turns.
+    """Gives the share of a turn's retrieved contexts that were wanted; the score is the mean over the turns.
 
     What is retrieved and what is wanted are as in `context_recall`. From 0 to 1; higher is better. Turns in which
-    nothing was retrieved do not count; where the row wants nothing for a turn, all that was retrieved was too much.
-    Known failure: the order of what was retrieved does not matter, and it does to some models.
+    nothing was retrieved do not count; if the row wants nothing for a turn, all that was retrieved was too much.
+    Known failure: the order of contexts is ignored, though it matters to some models.
 
     Source: ID-based context precision of Ragas.
     """
@@ -183,10 +183,10 @@ def wanted_contexts(given: MultiTurnEvaluationInput) -> Sequence[str] | Sequence
     if known is None or _texts(known):
         return known
     if not isinstance(known, list) or not all(one is None or _texts(one) for one in cast("list[Any]", known)):
-        raise _unusable("a list of ids and texts, or such a list for each turn (null skips a turn)", known)
+        raise _unusable("a list of ids and texts, or one per turn (null skips a turn)", known)
     turns = sum(message.role == "user" for message in given.messages)
     if len(cast("list[Any]", known)) < turns:
-        raise _unusable(f"a list for each of the {turns} turns", known)
+        raise _unusable(f"a list per turn ({turns} turns)", known)
     return cast("list[list[str] | None]", known)
 
 
@@ -223,7 +223,7 @@ def _texts(value: Any) -> bool:
 
 
 def _unusable(rule: str, value: Any) -> GraderFault:
-    return GraderFault(f"context: {KEY} is {rule}", kind="format", evidence=shorten(repr(value), 200), blame="suite")
+    return GraderFault(f"context: {KEY} needs {rule}", kind="format", evidence=shorten(repr(value), 200), blame="suite")
 
 
 def _config(metric: ExactMetric, name: str, description: str) -> MetricConfig:

@@ -24,7 +24,7 @@ def _config(metric: ExactMetric, name: str, description: str) -> MetricConfig:
 class TurnCountMetric(ExactMetric):
     """Counts the turns: user messages, each with everything up to the next one.
 
-    Needs nothing. From 0 up; fewer is better, and with a `threshold` that many pass. Known failure: a user who sends
+    Needs nothing. From 0 up; fewer is better, and, if set, up to `threshold` passes. Known failure: a user who sends
     one thought in two messages makes two turns.
     """
 
@@ -39,7 +39,7 @@ class TurnCountMetric(ExactMetric):
 class MessageCountMetric(ExactMetric):
     """Counts the messages of every role; `details["roles"]` has each role's own number.
 
-    Needs nothing. From 0 up; fewer is better, and with a `threshold` that many pass. Known failure: it depends on how a
+    Needs nothing. From 0 up; fewer is better, and, if set, up to `threshold` passes. Known failure: it depends on how a
     system cuts what it says into messages.
     """
 
@@ -59,8 +59,8 @@ class MessageCountMetric(ExactMetric):
 class ToolCallCountMetric(ExactMetric):
     """Counts the tool calls that the assistant made; `details["tools"]` has each tool's own number.
 
-    `only` and `ignore` choose tools by name. Needs nothing: no calls are 0. From 0 up; fewer is better, and with a
-    `threshold` that many pass. A call that the user refused, or that could not be made, does not count. Known failure:
+    `only` and `ignore` choose tools by name. Needs nothing; no calls: 0. From 0 up; fewer is better, and, if set, up to
+    `threshold` passes. A call that the user refused, or that could not be made, does not count. Known failure:
     a call that failed counts like one that worked.
     """
 

@@ -27,15 +27,15 @@ class _Asked:
 
 
 class ForgettingMetric(ExactMetric):
-    """Gives the share of the questions about earlier sessions whose answer the assistant does not know any more.
+    """Gives the share of the questions about earlier sessions whose answer the assistant no longer knows.
 
-    A question is a turn with a text or a number as its ground truth, of which the same user said that truth in an
-    earlier session; the last time counts. Its distance is how many of the user's own sessions lie between, 1 for the
-    next one. It is known where the assistant says it as whole words, in any case and encoding, or as a number of the
-    same value. From 0 to 1; lower is better, and only 0 passes unless `threshold` says otherwise. With a `distance`,
+    A question is a turn whose ground truth is a text or number that the same user said in an earlier session; the last
+    time counts. Its distance is how many of the user's own sessions later it is, 1 for the next
+    one. The answer is known if the assistant says it as whole words, in any case and encoding, or as an equal
+    number. From 0 to 1; lower is better, and only 0 passes unless `threshold` says otherwise. With a `distance`,
     only questions of that distance count. `details["by_distance"]` counts what was asked and what was forgotten.
 
-    Known failure: a truth that its user said in other words was told nobody knows when, and is left out.
+    Known failure: a truth that its user said in other words is not found there, and is left out.
     """
 
     version: ClassVar[str] = "4"
@@ -51,9 +51,7 @@ class ForgettingMetric(ExactMetric):
         super().__init__(config, **options)
         self.distance = distance
         if distance is not None and distance < 1:
-            raise UsageError(
-                f"{self.name}: distance must be at least 1, for the next session of a user; got {distance}"
-            )
+            raise UsageError(f"{self.name}: distance must be at least 1 (the user's next session); got {distance}")
 
     @property
     def parameters(self) -> Mapping[str, object]:

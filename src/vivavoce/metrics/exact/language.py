@@ -37,19 +37,19 @@ _SAME = {"pcm": "en", "nn": "no", "wuu": "zh", "yue": "zh", "arz": "ar", "ary": 
 class LanguageMetric(ExactMetric):
     """Gives the share of answers that are in the language of the user, or in the `expected` one.
 
-    A text is in the language that py3langid, naive Bayes over byte sequences, gives a probability of at least .9,
-    without code, addresses and markup; varieties of a language, such as those of Chinese, count together. Texts of
-    fewer than 20 letters (5 in Han, Kana, or Hangul, 10 in scripts such as Thai), and those that it is not that sure
-    of, are left undecided and out of the share. The user's language is that of the last user message that could be
-    decided; before any could, that of the first. `expected` is a code such as `de`; of `de-AT` the region is left out.
+    A text, without code, addresses and markup, is in the language that py3langid, naive Bayes over byte sequences,
+    rates at .9 or more; varieties of a language, such as those of Chinese, count together. Texts of
+    fewer than 20 letters (5 in Han, Kana, or Hangul, 10 in scripts such as Thai), and less sure ones, are undecided and
+    left out of the share. The user's language is that of the last decided user message so far; before that, of the
+    first decided one. `expected` is a code such as `de`; the region in `de-AT` is ignored.
     `details["answers"]` has each answer's language, None for undecided.
 
     Needs a decided answer, and without `expected` a decided user message. From 0 to 1; higher is better, and only a
     share of 1 passes unless `threshold` says otherwise.
 
-    Of 14,000 English answers of six public collections none is taken for another language, and 7 % stay undecided.
-    Known failures: a translation that was asked for is in the wrong language, and so may be an answer that quotes;
-    Japanese that is written in Han alone is taken for Chinese.
+    Of 14,000 English answers in six public collections, none is misclassified and 7 % are undecided.
+    Known failures: a requested translation counts as the wrong language, and so may an answer with quotations; Japanese
+    in Han characters alone is taken for Chinese.
     """
 
     version: ClassVar[str] = "3"
@@ -70,7 +70,7 @@ class LanguageMetric(ExactMetric):
         return {"expected": self.expected, "sure": SURE, "fewest_letters": FEWEST_LETTERS}
 
     def measure(self, part: Part) -> Measured:
-        """Decide each message, and compare the answers with what they should be in."""
+        """Detect each language, and compare the answers with the wanted one."""
         evidence, right = list[Evidence](), list[bool]()
         answers: list[dict[str, Any]] = []
         said = [(turn, message, self._wanted(message)) for turn, message in numbered(part)]

@@ -25,14 +25,14 @@ from vivavoce.work_time import counted_work
 
 
 class ProfanityTermsMetric(ExactMetric):
-    """Gives the share of messages that hold a listed profanity, as whole words only.
+    """Gives the share of messages with a listed profanity, as whole words only.
 
-    The terms are those of `profanity_terms.txt`, English, and your own `terms`, less those that are `allowed`. Needs a
+    The terms are those of `profanity_terms.txt`, English, and your own `terms`, minus the `allowed` ones. Needs a
     message of the speaker with words. From 0 to 1; lower is better, and only a share of 0 passes unless `threshold`
     says otherwise. `details["terms"]` counts them.
 
-    Known failures: this is not toxicity. An insult in clean words is not found, a quotation is; nor are spellings that
-    hide a word ("f*ck", "fuuuck") found unless they are among your terms.
+    Known failures: this is not toxicity. An insult in clean words is not found, a quotation is; spellings that hide a
+    word ("f*ck", "fuuuck") are found only if they are among your terms.
     """
 
     version: ClassVar[str] = "4"

@@ -17,15 +17,15 @@ from vivavoce.records.score import turn_label
 class RepetitionMetric(ExactMetric):
     """Gives the share of messages that nearly repeat an earlier one of the same speaker.
 
-    Two messages are nearly the same when at most 1 - `similarity` of their words would have to be deleted or inserted
-    to make one of the other, apart from case, encoding, and punctuation; each letter of Korean, and of scripts that set
+    Two messages are nearly the same when at most 1 - `similarity` of their words must be deleted or inserted to turn
+    one into the other, apart from case, encoding, and punctuation; each letter of Korean, and of scripts that set
     no spaces between words, such as Chinese and Thai, is a word. Messages of fewer than `fewest_words` words, such as
-    "Yes, please.", may come as often as they like. Needs two longer ones.
-    From 0 to 1; lower is better, and with a `threshold` that share passes. `details["repeats"]` pairs each turn with
+    "Yes, please.", may repeat freely. Needs two longer ones.
+    From 0 to 1; lower is better, and, if set, up to `threshold` passes. `details["repeats"]` pairs each turn with
     the earlier one.
 
-    Known failures: an answer in other words is not found, a long one that rightly differs in a single number is.
-    A loop within one message is not looked for.
+    Known failures: a repeat in other words is missed; a long answer that rightly differs in one number is found.
+    A loop within one message is not detected.
 
     Source: RapidFuzz, normalised indel similarity.
     """
@@ -51,7 +51,7 @@ class RepetitionMetric(ExactMetric):
         self.similarity = similarity
         self.fewest_words = fewest_words
         if not 0 < similarity <= 1:
-            raise UsageError(f"{self.name}: similarity is above 0 and at most 1, got {similarity:g}")
+            raise UsageError(f"{self.name}: similarity must be > 0 and <= 1, got {similarity:g}")
 
     @property
     def parameters(self) -> Mapping[str, object]:

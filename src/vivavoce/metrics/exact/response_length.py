@@ -16,9 +16,9 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 class ResponseLengthMetric(ExactMetric):
     """Counts the words of each answer; the score is their mean, or the `statistic` that is asked for.
 
-    A word is what stands between white space and holds a letter or a digit. Needs an assistant message with words. From
-    0 up; shorter is better, and with a `threshold` that length passes. Known failure: Chinese, Japanese, Thai and the
-    like write no spaces; count them with `unit="characters"`, which leaves out white space.
+    A word is text between white space with a letter or a digit. Needs an assistant message with words. From
+    0 up; shorter is better, and, if set, up to `threshold` passes. Known failure: Chinese, Japanese, Thai and the like
+    use no spaces; count them with `unit="characters"`, which leaves out white space.
     """
 
     def __init__(

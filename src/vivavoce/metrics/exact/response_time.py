@@ -18,8 +18,8 @@ class ResponseTimeMetric(ExactMetric):
 
     The time of a turn is what the run measured (`turn_seconds`), else the time between the timestamps of its user
     message and of its last assistant message. Needs one of the two for at least one turn; `details["seconds"]` has None
-    for a turn without. From 0 up, in seconds; less is better, and with a `threshold` that time passes. Known failures:
-    timestamps of a log may be of when it was written, and a turn in which the system never answered has no time.
+    for a turn without. From 0 up, in seconds; less is better, and, if set, up to `threshold` passes. Known failures:
+    timestamps of a log may be the time of writing, and a turn in which the system never answered has no time.
     """
 
     def __init__(self, *, statistic: Statistic = "mean", **options: Unpack[MeasuringOptions]) -> None:
@@ -56,7 +56,7 @@ class ConversationDurationMetric(ExactMetric):
     """Gives the seconds from the first to the last timestamp, thinking and typing of the user included.
 
     Needs timestamps on at least two messages, all with a time zone or all without. From 0 up, in seconds; less is
-    better, and with a `threshold` that time passes. Known failure: a user who comes back the next day makes a long
+    better, and, if set, up to `threshold` passes. Known failure: a user who comes back the next day makes a long
     conversation of two short ones.
     """
 
@@ -71,7 +71,7 @@ class ConversationDurationMetric(ExactMetric):
         super().__init__(config, **options)
 
     def measure(self, part: Part) -> Measured:
-        """Take the earliest from the latest timestamp."""
+        """Return latest minus earliest timestamp."""
         stamps = [message.timestamp for message in part.messages if message.timestamp is not None]
         if len(stamps) < 2:
             return Measured(None, "fewer than two messages have a timestamp")

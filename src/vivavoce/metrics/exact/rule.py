@@ -22,18 +22,18 @@ _SHOWN = 3
 
 
 class RuleMetric(ExactMetric):
-    """Says whether a rule holds: what comes before, after, never, always, or at most so many times.
+    """Says whether a rule holds: what comes before, after, never, always, or at most n times.
 
     A rule begins with `each` (an event that comes `only_after` others or is `followed_by` others), `never` (an event,
-    or one that never comes `after` another), `always` (an event that every conversation has) or `at_most` (so many
-    `of` an event). Events are calls of tools, by name and arguments, and words of the user, the assistant or a tool.
-    Each break is a finding with its turn; its `data["message"]` is the index of the message from 0. A rule without an
-    occasion is skipped: `each` where the event does not happen, `never … after` where the other does not, `never` and
-    `at_most` of what the assistant does where it does nothing. True when nothing breaks the rule. Where a
-    rule forbids something, arguments that nobody can read are taken for the worst: they are not a JSON object, or not
-    a number. Known failures: words are found by expressions, so that "yes, but" is a yes; calls made in one message
-    are neither before nor after each other. What the history of a row did is neither a break nor what a rule demands;
-    it may only come before either.
+    or one that never comes `after` another), `always` (an event that every conversation has) or `at_most` (a count `of`
+    an event). Events are calls of tools, by name and arguments, and words of the user, the assistant or a tool.
+    Each break is a finding with its turn; its `data["message"]` is the index of the message from 0. A rule that never
+    applies is skipped: `each` where the event does not happen, `never … after` where the other does not, `never` and
+    `at_most` of assistant events if it does nothing. True when nothing breaks the rule. Where a
+    rule forbids something, unreadable arguments (not a JSON object, or not a number) count as the worst
+    case. Known failures: words are matched by regex, so that "yes, but" is a yes; calls made in one message
+    are neither before nor after each other. Events in a row's history neither break nor satisfy a rule; they only count
+    as earlier events.
     """
 
     version = "4"
@@ -65,11 +65,11 @@ class RuleMetric(ExactMetric):
         return self.rule.model_dump(mode="json", exclude_defaults=True)
 
     def measure(self, part: Part) -> Measured:
-        """Look for breaks of the rule."""
+        """Find violations of the rule."""
         return self.measure_each([part])[0]
 
     def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
-        """Look for breaks in each part of a conversation, whose moments are listed once."""
+        """Find violations in each part of a conversation, listing its events once."""
         every = list(moments(parts[0].metric_input.messages))
         turns = [moment.turn_number for moment in every]
         measured: list[Measured] = []

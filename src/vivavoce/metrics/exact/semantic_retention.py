@@ -17,16 +17,16 @@ from vivavoce.records.score import turn_label
 
 
 class SemanticRetentionMetric(EmbeddedMetric):
-    """Gives the mean nearness in meaning of each answer to the conversation before it.
+    """Gives the mean closeness in meaning of each answer to the conversation before.
 
-    What came before an answer is the sum of the vectors of all messages before it with words, the last one in full and
-    each earlier one `decay` times as much as its successor; nearness is the cosine of the answer's vector and that sum,
-    at least 0. Answers of the first turn have no earlier turn to keep to, and do not count. Needs an embedder, without
-    which it is skipped, and an answer after the first turn. From 0 to 1; higher is better, and with a `threshold` that
-    mean passes. `details["answers"]` has each answer, and the farthest one is the evidence.
+    The context of an answer is the sum of the vectors of all earlier messages with words, the last one in full and each
+    earlier one with `decay` times the weight of the next; closeness is the cosine of the answer's vector and that sum,
+    at least 0. Answers of the first turn have no earlier turn, and do not count. Needs an embedder, without
+    which it is skipped, and an answer after the first turn. From 0 to 1; higher is better, and, if set, `threshold` or
+    more passes. `details["answers"]` has each answer, and the farthest one is the evidence.
 
-    With the local embedder it goes with people's "maintains context" over 324 replies of USR Topical-Chat at a rank
-    correlation of .44, where the length of the reply gives .32 and one person .57. Known failures: an answer that
+    With the local embedder its rank correlation with people's "maintains context" on 324 replies of USR Topical-Chat is
+    .44; that of reply length is .32, of one person .57. Known failures: an answer that
     repeats what was said is nearest of all, and one that contradicts it is near; only a judge sees that.
     """
 
@@ -41,11 +41,11 @@ class SemanticRetentionMetric(EmbeddedMetric):
         super().__init__(config, embedder, **options)
         self.decay = decay
         if not 0 <= decay <= 1:
-            raise UsageError(f"{self.name}: decay lies between 0 and 1, got {decay:g}")
+            raise UsageError(f"{self.name}: decay must be from 0 to 1, got {decay:g}")
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """The embedder, and how fast what was said loses weight."""
+        """The embedder, and how fast messages lose weight."""
         return {**super().parameters, "decay": self.decay}
 
     def texts(self, part: Part) -> list[str]:

@@ -28,8 +28,8 @@ class SentimentLexiconMetric(ExactMetric):
 
     The sentiment of a message is the mean of its sentences, each from -1 (negative) to 1 (positive) by VADER's lexicon
     and rules. Needs a message in which a word of the lexicon occurs, so that other languages are skipped and not called
-    neutral. From -1 to 1; higher is better, and with a `threshold` that sentiment passes. `details["series"]` has each
-    message, of which the first 20,000 characters are measured. It needs the extra `sentiment`:
+    neutral. From -1 to 1; higher is better, and, if set, `threshold` or more passes. `details["series"]` has each
+    message; its first 20,000 characters are measured. It needs the extra `sentiment`:
     `pip install 'vivavoce[sentiment]'`.
 
     Known failures: it counts words. Irony, "I killed the process", and a calm description of a disaster are misread.
@@ -65,11 +65,11 @@ class SentimentLexiconMetric(ExactMetric):
 
 
 class SentimentTrendMetric(ExactMetric):
-    """Says how the user's sentiment changes: its mean in the later half of the messages less that in the earlier half.
+    """Says how the user's sentiment changes: its mean in the later half of the messages minus that in the earlier.
 
-    The sentiment of a message is that of `SentimentLexiconMetric`, with the same extra `sentiment`; of an odd number of
-    messages the middle one is in neither half. Needs two messages, and a word of the English lexicon in one of them.
-    From -2 to 2, above 0 where the user becomes happier; higher is better, and with a `threshold` that change passes.
+    The sentiment of a message is that of `SentimentLexiconMetric`, with the same extra `sentiment`; the middle one of
+    an odd number of messages is in neither half. Needs two messages, and a word of the English lexicon in one of them.
+    From -2 to 2, above 0 where the user becomes happier; higher is better, and, if set, `threshold` or more passes.
     `details` has the `series` and the `slope` per message of the line through it.
 
     Known failures: those of the lexicon, and thanks at the end, which many users say however it went.
@@ -93,7 +93,7 @@ class SentimentTrendMetric(ExactMetric):
         return {"speaker": self.speaker}
 
     def measure(self, part: Part) -> Measured:
-        """Compare the halves; the message that the sentiment fell most at is the evidence."""
+        """Compare the halves; the message with the largest fall is the evidence."""
         messages = utterances(part, self.speaker)
         series = [sentiment(message.text) for message in messages]
         if len(series) < 2:

@@ -19,11 +19,11 @@ from vivavoce.records.score import turn_label
 class TopicDriftMetric(EmbeddedMetric):
     """Gives the mean distance in meaning between each turn and the one before it.
 
-    A turn is what user and assistant say in it; a distance is 1 less the cosine of two turns' vectors, at least 0.
-    `details` has every step, and how far each turn is from the first (`from_start`), in which a slow drift shows. Needs
-    an embedder, without which it is skipped, and two turns with words. From 0 to 1; lower is better, and with a
-    `threshold` that mean passes. The turn after the longest step is the evidence. Numbers of different embedders do not
-    compare.
+    A turn is what user and assistant say in it; a distance is 1 minus the cosine of their vectors, at least 0.
+    `details` has every step, and how far each turn is from the first (`from_start`), which shows a slow drift. Needs
+    an embedder, without which it is skipped, and two turns with words. From 0 to 1; lower is better, and, if set, up to
+    `threshold` passes. The turn after the longest step is the evidence. Do not compare numbers of different
+    embedders.
 
     With the local embedder, a conversation of MT-Bench-101 that shifts its topic lies above one of another kind in
     99.9 % of all pairs. Known failure: a short turn, such as "Yes, please.", means little, and so seems far away.

@@ -33,12 +33,12 @@ class AccuracyReply(Shape):
 
 
 class AgentGoalAccuracy(JudgedMetric):
-    """Judges whether the conversation reached what was wanted: true (1.0) when every outcome of it was, else false.
+    """Judges whether the conversation reached what was wanted: true (1.0) when every outcome was, else false.
 
     What was wanted is the conversation's `reference`; without one, its `goal`; without that, what the user asks for;
     `extra["compared_with"]` says which. `reference=True` needs a reference, `reference=False` never looks at it, as
-    Ragas' two metrics of this name do. In pieces of a conversation, one that shows all of the reference or the goal is
-    enough; what is inferred has to be reached in each piece.
+    Ragas' two metrics of this name do. Of a conversation in pieces, one that shows all of the reference or the goal is
+    enough; an inferred goal has to be reached in each.
 
     Ragas infers an end state in a first call, and compares in a second that sees no word of the conversation. This one
     takes one call that sees all of it, tool calls and results too, and shows each outcome with its evidence.

@@ -21,15 +21,15 @@ VOTING = {"temperature": 0.7}
 
 
 class AspectCritic(RatingMetric):
-    """Judges whether what `definition` says holds: true (1.0) or false.
+    """Judges whether the `definition` applies: true (1.0) or false.
 
-    It passes when it holds, or where `direction` is `lower_is_better`, for an aspect such as harmfulness, when it does
-    not. In pieces of a conversation the worst one decides.
+    It passes when it applies, or if `direction` is `lower_is_better`, for an aspect such as harmfulness, if it does
+    not. Of a conversation in pieces the worst decides.
 
-    `strictness` is how many votes the majority is of, an odd number. More than one are asked at temperature 0.7 unless
-    `settings` say otherwise, each as a trial of its own, and shown in `extra["votes"]` with the share that agrees in
-    `extra["agreement"]`; a vote that fails is an error of the whole. Ragas has this parameter, and asks once in any
-    case.
+    `strictness` is the number of votes, an odd number. Several votes are cast at temperature 0.7 unless `settings` say
+    otherwise, each as a separate trial, and shown in `extra["votes"]` with the share that agrees in
+    `extra["agreement"]`; a failed vote is an overall error. Ragas has this parameter, but always asks
+    once.
 
     Known failure: the votes of one model share its blind spots.
     """
@@ -49,7 +49,7 @@ class AspectCritic(RatingMetric):
         if not definition.strip():
             raise UsageError("definition is empty; write the statement to judge")
         if strictness < 1 or strictness % 2 == 0:
-            raise UsageError(f"strictness is an odd number of votes, so that there is a majority; got {strictness}")
+            raise UsageError(f"strictness must be an odd number of votes, to get a majority; got {strictness}")
         self.definition = definition.strip()
         self.strictness = self.calls_per_question = strictness
         config = MetricConfig(
@@ -90,7 +90,7 @@ class AspectCritic(RatingMetric):
         """Return the verdict, or that of the majority.
 
         Raises:
-            ModelFault: it is outside the shape that was asked for.
+            ModelFault: it does not match the requested shape.
         """
         if not isinstance(answer, _Votes):
             return super().verdict(answer)

@@ -22,10 +22,10 @@ ITEMS: Mapping[str, str] = {
 
 
 class ConversationCoherenceMetric(ChecklistMetric):
-    """Judges whether the assistant's part of a conversation hangs together; passes from `threshold`, 0.8, on.
+    """Judges whether the assistant's part of a conversation hangs together; passes from `threshold` (0.8) up.
 
-    The items are `answers`, `transitions`, `consistency` and `clarity`. One or two small lapses count half; more, or
-    one that misleads the user or breaks off the thread, count nothing. A lapse counts under one item.
+    The items are `answers`, `transitions`, `consistency` and `clarity`. 1 or 2 small lapses halve an item; more, or
+    one that misleads the user or breaks off the thread, make it 0. A lapse counts under one item.
 
     Known failure: a conversation that is fluent and wrong hangs together.
     """

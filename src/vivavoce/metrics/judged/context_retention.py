@@ -32,11 +32,11 @@ OF_SESSIONS: Mapping[str, str] = {
 
 
 class ContextRetentionMetric(ChecklistMetric):
-    """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.8, on.
+    """Judges whether the assistant keeps the context of a conversation; passes from `threshold` (0.8) up.
 
-    The items are `memory`, `consistency`, `references` and `continuity`, each where there is an occasion for it. One or
-    two small lapses count half; more, or one that misleads the user or makes them repeat something, count nothing. A
-    lapse counts under one item. One item that counts nothing is enough not to pass. Where users come back in several
+    The items are `memory`, `consistency`, `references` and `continuity`, each where it applies. 1 or 2 small lapses
+    halve an item; more, or one that misleads the user or makes them repeat something, make it 0. A
+    lapse counts under one item. One item at 0 is enough to fail. Where users come back in several
     sessions, the items are also `sessions`, `earlier_sessions` and `users`.
 
     Known failure: a fact that never comes up again is not put to the test.
@@ -55,6 +55,6 @@ class ContextRetentionMetric(ChecklistMetric):
         super().__init__(config, model, **options)
 
     def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
-        """Return the four questions, and where users come back three more."""
+        """Return the four questions, plus three if users come back."""
         marks = {mark.number for message in metric_input.messages if (mark := message.mark) is not None}
         return {**ITEMS, **OF_SESSIONS} if len(marks) > 1 else ITEMS

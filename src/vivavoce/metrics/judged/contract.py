@@ -53,12 +53,12 @@ class ContractMetric(JudgedMetric):
     """Judges whether everything in `must` happened and nothing in `must_not` did: true (1.0) or false.
 
     The judge says of each rule, by its number, whether it happened, with evidence; code turns that into the verdict. A
-    rule in `must` for which there was no occasion counts neither way. Each rule is a finding: `criterion` for what must
+    rule in `must` that never applied is not counted. Each rule is a finding: `criterion` for what must
     happen, `prohibition` for what must not.
 
-    What happened needs evidence of what the assistant or a tool said or did; a refusal in the words of a prohibition
-    shows nothing. An answer without evidence is asked for once more; where the verdict still depends on it, that is an
-    error of the judge and no score.
+    What happened needs evidence of what the assistant or a tool said or did; a refusal worded like a prohibition proves
+    nothing. An answer without evidence is asked for once more; if the verdict still depends on it, that is a judge
+    error, not a score.
 
     Known failure: a rule that speaks of quality, such as "is polite", leaves the judge to say when it happened.
     """
@@ -98,7 +98,7 @@ class ContractMetric(JudgedMetric):
         return contract_reply(len(rules)), {"rules": task, SECOND_LOOK: is_second_look(metric_input)}
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Return the result for silence: nothing happened of what must, and nothing of what must not."""
+        """Return the result for silence: nothing in `must` or `must_not` happened."""
         if self.scope != "conversation":
             return super().unasked(metric_input)
         return score_of_silence(self, metric_input, not metric_input.must)
@@ -113,12 +113,12 @@ class ContractMetric(JudgedMetric):
         return Verdict(kept, reasoning, reply.confidence, findings, turns=question.piece.judged)
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
-        """Return a question about what a second look calls done, and the first did not."""
+        """Return a question about rules that only a second look calls done."""
         done = [finding for finding in verdict.findings if finding.kind == PROHIBITION and finding.state == "fail"]
         return doubts_of_second_look(done) if is_second_look(question.metric_input) else ()
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return the verdict over all pieces: what happened in one of them happened."""
+        """Return the verdict over all pieces: an event in any of them counts."""
         versions = zip(*(verdict.findings for verdict in verdicts), strict=True)
         findings = [merged_rules(about_one) for about_one in versions]
         whole = merged(_kept(findings), verdicts, findings)

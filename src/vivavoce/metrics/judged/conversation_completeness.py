@@ -12,12 +12,12 @@ from vivavoce.models.custom import ModelLike
 
 
 class ConversationCompletenessMetric(ChecklistMetric):
-    """Judges, wish by wish, whether the user gets what they ask for; passes from `threshold`, 0.7, on.
+    """Judges, wish by wish, whether the user gets what they ask for; passes from `threshold` (0.7) up.
 
     What the user never voices is not a wish here; the metric `goal_achievement` judges a goal that is given. A wish
     that nobody answers is not satisfied.
 
-    Known failure: a user who gives up politely leaves no wish unmet in words.
+    Known failure: a user who gives up politely states no unmet wish.
     """
 
     template: ClassVar[str] = "judged/conversation_completeness.jinja"

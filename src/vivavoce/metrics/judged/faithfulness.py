@@ -61,7 +61,7 @@ def faithfulness_reply(turns: tuple[int, ...]) -> type[FaithfulnessReply]:
 
 
 class FaithfulnessMetric(JudgedMetric):
-    """Judges turn by turn whether the assistant's claims are supported by what it had found; passes from 0.7 on.
+    """Judges turn by turn whether the assistant's claims are supported by what it had found; passes from 0.7 up.
 
     Findings are the `retrieval_context` of messages and the results of tools. The judge lists the claims of each turn
     that has findings of its own, each with the finding that supports or contradicts it: supported counts 1, partly 0.5,
@@ -70,7 +70,7 @@ class FaithfulnessMetric(JudgedMetric):
     Ragas' metric of this name splits one answer into statements and checks them in a second call. This one takes one
     call for all turns, and is skipped where nothing was found or nothing is claimed, which others score as perfect.
 
-    Known failure: a claim that is true but stands in no finding counts as unsupported.
+    Known failure: a claim that is true but in no finding counts as unsupported.
     """
 
     template: ClassVar[str] = "judged/faithfulness.jinja"

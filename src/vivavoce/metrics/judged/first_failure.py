@@ -75,18 +75,18 @@ class FirstFailureReply(Shape):
 class FirstFailureMetric(JudgedMetric):
     """Judges where a conversation failed; it passes where nothing did.
 
-    The judge names two steps: the `root`, the earliest without whose mistake it would not have failed, and the
+    The judge names two steps: the `root`, the earliest mistake without which it would not have failed, and the
     `point_of_no_return`, which made it final; they may be the same. Each is a finding with a quote or a call that is
-    looked up in the conversation. `turn` says where it stands, and `data` at which index from 0 the `message` is,
-    `whose` mistake it was (user, assistant, tool, environment) and of what `kind`. `confidence` is that of the root.
+    looked up in the conversation. `turn` says where it is; `data` has the index from 0 of the `message`, `whose`
+    mistake it was (user, assistant, tool, environment) and its `kind`. `confidence` is that of the root.
 
-    A step that is not in the conversation is asked for once more. A root that is still nowhere is an error of the
-    judge; a point of no return that is nowhere is no finding, and its quote stands under the other evidence.
+    A step that is not in the conversation is asked for once more. A root that is still not found is a judge error; a
+    point of no return that is not found is no finding, and its quote is in the other evidence.
 
     Of a conversation in pieces the earliest root decides. A conversation in which the assistant says and does nothing
     fails, and no judge is asked.
 
-    Known failure: a mistake that only a later piece of a long conversation puts right counts.
+    Known failure: a mistake that a later piece of a long conversation corrects still counts.
     """
 
     template: ClassVar[str] = "judged/first_failure.jinja"
@@ -109,7 +109,7 @@ class FirstFailureMetric(JudgedMetric):
         return (self.reply, {}) if written.answered else None
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Return a failure, for silence helps nobody; without a turn to judge by itself it is skipped."""
+        """Return a failure, as silence helps nobody; skipped if there is no turn to judge by itself."""
         if self.scope != "conversation":
             return super().unasked(metric_input)
         return score_of_silence(self, metric_input, False)

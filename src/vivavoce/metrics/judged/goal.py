@@ -70,10 +70,10 @@ REFUSAL = "refusal"
 class GoalAchievementJudge(JudgedMetric):
     """Judges whether a conversation reached its goal; the score is one of `categories`, given worst first.
 
-    The judge lists the outcomes that the goal requires and says of each whether it is met, with evidence; those that
-    are given in `outcomes`, and the rules in `must` and `must_not`, it answers by their numbers. Beside the task stands
-    a ledger made by code: each call that may have changed something, its values, its result, and what the user said
-    before. Of each that did not fail the judge says whether its result shows that it was made, and whether it was
+    The judge lists the outcomes that the goal requires and says of each whether it is met, with evidence; it answers
+    those in `outcomes`, and the rules in `must` and `must_not`, by their numbers. The prompt also has a ledger made by
+    code: each call that may have changed something, its values, its result, and what the user said
+    before. For each that did not fail the judge says whether its result shows that it was made and whether it was
     wanted. Where the conversation has no tool calls, and
     `context["tools"]` names none, or where the input says under `calls` that not all are shown, a plain statement of
     the assistant that something was done counts.
@@ -86,19 +86,19 @@ class GoalAchievementJudge(JudgedMetric):
     levels pass, the judge's own choice among them stands. Other breaches of the policy, and false statements, are
     findings of the kind `breach`; they never change the level.
 
-    An outcome that is met needs evidence of what the assistant or a tool said or did; only one that something was not
-    done may stand without, and not where the goal asks for that. Where all calls are shown, the evidence of a change is
-    a call that may have changed something, that did not fail, and that the judge calls made; a state in the goal that
-    such a call reaches is a change. An answer without such evidence is asked for once more; if whether the goal is
-    reached still depends on it, that is an error of the judge and no score.
+    An outcome that is met needs evidence of what the assistant or a tool said or did; only an outcome that something
+    was not done may lack it, unless the goal asks for that. Where all calls are shown, the evidence of a change is
+    a call that may have changed something, that did not fail, and that the judge calls made; a goal state reached by
+    such a call is a change. An answer without such evidence is asked for once more; if the verdict still depends on it,
+    that is a judge error, not a score.
 
-    An outcome is not met by words that the judge calls false, in this answer or in one about fewer turns (`earlier` of
-    the input), nor as a fact where such an answer calls it a change and the goal names a state.
+    An outcome is not met by words that the judge calls false, in this answer or one about fewer turns (`earlier` of the
+    input), nor as a fact if such an answer calls it a change and the goal names a state.
 
-    A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form. What
-    it quotes must be there; one that passes without a quote is named in `extra["unsupported"]`.
+    A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form. Its
+    quotes must exist; a pass without a quote is named in `extra["unsupported"]`.
 
-    Known failure: which outcomes a goal requires is the judge's reading of it; `outcomes` leave nothing to read. Which
+    Known failure: the judge interprets which outcomes a goal requires, unless `outcomes` are given. Which
     calls change something follows from the names of the tools.
     """
 
@@ -165,9 +165,9 @@ class GoalAchievementJudge(JudgedMetric):
         return goal_reply(asked), own
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Return the lowest level, for silence reaches no goal; without a turn to judge by itself it is skipped.
+        """Return the lowest level, as silence reaches no goal; skipped if there is no turn to judge by itself.
 
-        Of an attack, return what the tester's record says.
+        For an attack, return what the tester recorded.
         """
         if attack := _attack_of(metric_input):
             return self._of_attack(attack, metric_input)
@@ -197,7 +197,7 @@ class GoalAchievementJudge(JudgedMetric):
         return result.model_copy(update=known)
 
     def read(self, reply: GoalReply, question: Question) -> Verdict:
-        """Return the level that the outcomes come to."""
+        """Return the level that the outcomes give."""
         turns = question.piece.judged
         if reply.is_older_form:
             evidence = question.checker.checked(reply.evidence or ())
@@ -235,9 +235,9 @@ class GoalAchievementJudge(JudgedMetric):
         ]
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be spoilt.
+        """Return the verdict over all pieces: an outcome is met if one piece shows it; faults in any piece count.
 
-        What was to be refused, and was not in one of them, was not refused.
+        Anything not refused in one of them counts as not refused.
         """
         if any(not verdict.findings for verdict in verdicts):
             raise ValueError("a judge that lists no criteria cannot judge a conversation in pieces")
@@ -255,7 +255,7 @@ class GoalAchievementJudge(JudgedMetric):
         )
 
     def claims(self, verdict: Verdict) -> list[Claim]:
-        """Return that the goal was reached, where the judge answers in the older form and cites something for it."""
+        """Return a reached goal if the judge answers in the older form and cites something for it."""
         passing = verdict.score in self.passing_categories
         return [Claim("the goal", verdict.evidence, "act")] if passing and verdict.evidence else []
 
@@ -271,11 +271,11 @@ class GoalAchievementJudge(JudgedMetric):
         return None if level is None else level in self.passing_categories
 
     def first_decides(self, metric_input: MultiTurnEvaluationInput) -> bool:
-        """Say whether the outcomes have to be listed by the judge, which it does once."""
+        """Return whether the judge has to list the outcomes, which it does once."""
         return not metric_input.outcomes
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
-        """Yield the questions; where the judge has to list the outcomes, those that it lists first hold for all."""
+        """Yield the questions; if the judge has to list the outcomes, its first list applies to all."""
         if len(questions) < 2 or not self.first_decides(reading.metric_input):
             return (yield Ask(judge, questions, self.again))
         (first,) = yield Ask(judge, questions[:1], self.again, leads=True)
@@ -487,6 +487,6 @@ def _of_kind(findings: Sequence[Finding], *kinds: str) -> list[Finding]:
 
 def _check_levels(categories: Sequence[str], passing: Sequence[str]) -> None:
     if len(set(categories)) != len(categories) or len(categories) < 2:
-        raise UsageError(f"categories are at least two different levels, worst first; got {list(categories)}")
+        raise UsageError(f"expected two or more different categories, worst first; got {list(categories)}")
     if not passing or not set(passing) <= set(categories[1:]):
-        raise UsageError(f"passing_categories are some of {list(categories[1:])}; got {list(passing)}")
+        raise UsageError(f"passing_categories must be in {list(categories[1:])}; got {list(passing)}")

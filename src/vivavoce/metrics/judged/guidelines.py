@@ -21,11 +21,11 @@ WORST_FIRST = ("no", "partly", "yes", "not_applicable")
 
 
 class GuidelinesMetric(ChecklistMetric):
-    """Judges whether the assistant keeps each of your `guidelines`, given as a list or by names of yours.
+    """Judges whether the assistant keeps each of your `guidelines`, as a list or by your own names.
 
-    The score is the share that is kept of those that apply, 0 to 1. It passes when all are, unless another `threshold`
+    The score is the share of applicable rules that is kept, 0 to 1. It passes when all are, unless another `threshold`
     is given. A rule that is broken once is broken, also in one of several pieces of a conversation; `partly`, which
-    counts 0.5, is for a rule with several demands of which only some are broken. Each rule is a finding, with its
+    counts 0.5, is for a rule with several demands, only some broken. Each rule is a finding, with its
     evidence. MLflow's scorer of this name says yes or no to all rules together.
 
     Known failure: a rule that asks for two things gets one verdict.
@@ -66,7 +66,7 @@ class GuidelinesMetric(ChecklistMetric):
         return self.guidelines[item]
 
     def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
-        """Return the rules, whose names are words of their author too."""
+        """Return the rules; their author wrote the names, too."""
         return {"items": {Wording(name): rule for name, rule in self.items(metric_input).items()}}
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -97,7 +97,7 @@ class GuidelinesMetric(ChecklistMetric):
 def _rules_by_name(guidelines: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Return rules by their names, numbered where they have none."""
     if isinstance(guidelines, str):
-        raise UsageError(f"guidelines are a list of rules, or rules by names; got one text: {guidelines!r}")
+        raise UsageError(f"guidelines must be a list or a mapping of rules; got one string: {guidelines!r}")
     if isinstance(guidelines, Mapping):
         rules = dict(guidelines)
     else:

@@ -12,9 +12,9 @@ from vivavoce.models.custom import ModelLike
 
 
 class KnowledgeRetentionMetric(ChecklistMetric):
-    """Judges, fact by fact, whether the assistant keeps what the user has told it; passes from `threshold`, 0.7, on.
+    """Judges, fact by fact, whether the assistant keeps what the user has told it; passes from `threshold` (0.7) up.
 
-    The score is the share, of the facts that mattered later, that were neither asked for again nor contradicted.
+    Of the facts that mattered later, the score is the share neither asked for again nor contradicted.
 
     Known failure: of a conversation that is judged in pieces, a later piece does not know the facts of an earlier one.
     """

@@ -13,7 +13,7 @@ from vivavoce.models.custom import ModelLike
 class PromptInjectionMetric(ViolationMetric):
     """Judges whether the assistant withstands instructions planted in what it reads; one that it obeys fails it.
 
-    Known failure: where nothing was planted nothing was withstood, and the score is 1; read it beside tests that
+    Known failure: if nothing was planted, the score is 1 and shows nothing; read it with tests that
     attack.
     """
 

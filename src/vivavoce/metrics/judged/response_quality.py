@@ -25,11 +25,11 @@ ITEMS: Mapping[str, str] = {
 
 
 class ResponseQualityMetric(ChecklistMetric):
-    """Judges whether the assistant's answers are good ones; passes from `threshold`, 0.7, on.
+    """Judges whether the assistant's answers are good ones; passes from `threshold` (0.7) up.
 
     The items are `grounding`, where tools, documents or system messages give facts, `honesty`, `relevance`,
-    `completeness` and `clarity`. One or two small lapses count half; more, or one that misleads the user or leaves them
-    stuck, count nothing. A lapse counts under one item.
+    `completeness` and `clarity`. 1 or 2 small lapses halve an item; more, or one that misleads the user or leaves them
+    stuck, make it 0. A lapse counts under one item.
 
     Known failure: whether an answer is right is judged by what the judge itself knows.
     """

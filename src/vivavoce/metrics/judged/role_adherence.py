@@ -14,7 +14,7 @@ from vivavoce.models.custom import ModelLike
 
 
 class RoleAdherenceMetric(TurnChecklistMetric):
-    """Judges, turn by turn, whether the assistant keeps to its role; passes from `threshold`, 0.7, on.
+    """Judges, turn by turn, whether the assistant keeps to its role; passes from `threshold` (0.7) up.
 
     The role is `role`, else `context["role"]` of the conversation, else what its system messages say.
 

@@ -24,10 +24,10 @@ _LEVEL = re.compile(r"score(\d+)_description")
 class RubricsScore(RatingMetric):
     """Scores a conversation with the level whose description fits it.
 
-    `rubrics`, or `rubric`, maps `score1_description` and so on to descriptions; the levels need not be 1 to 5. Without
-    them those of the conversation's row count, under the same names. The score is one of the levels, and anything else
-    an error, where Ragas takes whatever number the judge says; it passes from `threshold` on where one is given, on the
-    same scale, and `value` is the score from 0 to 1. Over the pieces of a conversation the score is their mean. A
+    `rubrics`, or `rubric`, maps `score1_description` and so on to descriptions; the levels need not be 1 to 5. By
+    default those of the conversation's row apply, under the same names. The score is one of the levels, and anything
+    else is an error, while Ragas takes any number the judge says; it passes from `threshold` up, if given, on the
+    same scale, and `value` is the score from 0 to 1. For a conversation in pieces the score is their mean. A
     `reference` is shown to the judge.
 
     Known failure: between levels whose descriptions overlap the judge chooses by taste.
@@ -54,7 +54,7 @@ class RubricsScore(RatingMetric):
         super().__init__(_ranging(config, self.levels), model, **options)
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say that nothing describes levels."""
+        """Return that no levels are given."""
         described = self.levels or _of_row(metric_input)
         return None if described else "needs rubrics: give rubrics=, or a mapping of them in the row"
 
@@ -77,7 +77,7 @@ class RubricsScore(RatingMetric):
 
     @property
     def needs_threshold(self) -> bool:
-        """Never: levels have a highest one, those of a row too."""
+        """Always false: all levels have a highest one."""
         return False
 
     @cached_property
@@ -120,12 +120,12 @@ def read_levels(rubrics: Mapping[str, str]) -> dict[int, str]:
     for key, description in rubrics.items():
         match = _LEVEL.fullmatch(key)
         if match is None:
-            raise UsageError(f"a key of rubrics is score1_description, score2_description and so on; got '{key}'")
+            raise UsageError(f"rubrics needs keys score1_description, score2_description and so on; got '{key}'")
         if not isinstance(description, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # a row may hold anything
             raise UsageError(f"rubrics: {key} is a {type(description).__name__}, not a text")
         if not description.strip() or int(match[1]) in levels:
             raise UsageError(f"rubrics: {key} is {'empty' if not description.strip() else 'duplicated'}")
         levels[int(match[1])] = description
     if len(levels) < 2:
-        raise UsageError(f"rubrics describe at least two levels; got {len(levels)}")
+        raise UsageError(f"rubrics need at least two levels; got {len(levels)}")
     return dict(sorted(levels.items()))

@@ -19,9 +19,9 @@ from vivavoce.models.custom import ModelLike
 class SimpleCriteria(RatingMetric):
     """Scores a conversation by `criteria`, a text, with a whole number from `minimum`, 0, to `maximum`, 5.
 
-    It passes from `threshold` on where one is given, in the same range; `value` is the score from 0 to 1. Ragas' metric
-    of this name takes whatever number the judge says; here one outside the range is an error. Over the pieces of a
-    conversation the score is their mean.
+    It passes from `threshold` up, if given, in the same range; `value` is the score from 0 to 1. Ragas' metric
+    of this name takes whatever number the judge says; here one outside the range is an error. For a conversation in
+    pieces the score is their mean.
 
     Known failure: the number is the judge's own, and the scales of two models differ.
     """

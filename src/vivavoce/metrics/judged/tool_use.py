@@ -87,17 +87,17 @@ def tool_use_reply(calls: tuple[str, ...]) -> type[ToolUseReply]:
 
 
 class ToolUseMetric(JudgedMetric):
-    """Judges every tool call, and which are missing; passes from `threshold`, 0.7, on.
+    """Judges every tool call, and which are missing; passes from `threshold` (0.7) up.
 
     A call is right when it was needed, of the right tool, with the right arguments, and what the assistant says of its
     result is true. The score is the share of right calls among those made and those missing, 0 to 1; the share for each
     of the four questions is in `extra["shares"]`. `tools` are the tools the assistant has, as JSON schemas in any
-    form: without them only tools that were called are known. Of several agents each is judged by tools of its own: give
-    `tools` by the names of the agents, as schemas or names; without them those that the log tells are its tools.
+    form: without them only tools that were called are known. With several agents each is judged by its own tools: give
+    `tools` by the names of the agents, as schemas or names; without them the tools in the log count.
 
-    It is skipped where no tool was called, unless `tools` says which there are: then the judge is asked whether one was
-    missing, and it is skipped where none was; deepeval's ToolUse scores that 0. It takes one call,
-    where comparing with the calls you expect takes none: `trajectory_match` and its kin are for that.
+    It is skipped where no tool was called, unless `tools` is given: then the judge is asked whether one was
+    missing, and it is skipped where none was; deepeval's ToolUse scores that 0. It takes one call; comparing with the
+    calls you expect takes none: use `trajectory_match` and the like for that.
 
     Known failure: whether a call that is missing was needed is taken from the conversation and its system messages.
     """

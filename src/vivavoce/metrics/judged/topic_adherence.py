@@ -55,11 +55,11 @@ def topic_reply(turns: range) -> type[TopicReply]:
 
 
 class TopicAdherenceMetric(JudgedMetric):
-    """Judges whether the assistant answers what belongs to `topics` and nothing else; passes from `threshold`, 0.7, on.
+    """Judges whether the assistant answers what belongs to `topics` and nothing else; passes from `threshold` (0.7) up.
 
     Of what was answered, `precision` is the share on topic; of what was on topic, `recall` is the share answered; the
     score is one of them or, by default, their `f1`, 0 to 1. It is 1 where all requests were off topic and refused.
-    Where a share has nothing to be of, as precision where nothing was answered, it is None, and the metric skipped.
+    A share of nothing, such as precision if nothing was answered, is None, and the metric is skipped.
     Without `topics`, those of the conversation's `context` count, or else the `reference_topics` of its row.
 
     Ragas' TopicAdherence has the same modes and range. It takes a call for each topic that a first call finds in the
@@ -83,9 +83,9 @@ class TopicAdherenceMetric(JudgedMetric):
         **options: Unpack[JudgingOptions],
     ) -> None:
         if topics is not None and (not topics or isinstance(topics, str)):
-            raise UsageError(f"topics are a list of at least one topic; got {topics!r}")
+            raise UsageError(f"topics must list at least one topic; got {topics!r}")
         if mode not in ("f1", "precision", "recall"):
-            raise UsageError(f"mode is f1, precision or recall; got {mode!r}")
+            raise UsageError(f"mode {mode!r} is not f1, precision or recall")
         self.topics = None if topics is None else list(topics)
         self.mode: Mode = mode
         config = MetricConfig(
@@ -119,7 +119,7 @@ class TopicAdherenceMetric(JudgedMetric):
         return self._scored(Verdict(None, reply.reasoning, reply.confidence, requests))
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
-        """Return whether the share would pass with other findings; one that fails was answered, or not, wrongly."""
+        """Return whether the share would pass with other findings; failures were wrongly answered or ignored."""
         del verdict
         requests = [
             (bool(finding.data["on_topic"]), (finding.state == "pass") == bool(finding.data["on_topic"]))

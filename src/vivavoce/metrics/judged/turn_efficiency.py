@@ -22,10 +22,10 @@ ITEMS: Mapping[str, str] = {
 
 
 class TurnEfficiencyMetric(ChecklistMetric):
-    """Judges whether the assistant wastes no turns; passes from `threshold`, 0.7, on.
+    """Judges whether the assistant wastes no turns; passes from `threshold` (0.7) up.
 
-    The items are `directness`, `questions`, `repetition` and `precision`. One turn of the user that is wasted counts
-    half, two or more count nothing. A lapse counts under one item.
+    The items are `directness`, `questions`, `repetition` and `precision`. One wasted turn of the user halves an item,
+    two or more make it 0. A lapse counts under one item.
 
     Known failure: only turns are looked at; the time that a turn takes is measured by `response_time`.
     """

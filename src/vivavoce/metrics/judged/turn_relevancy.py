@@ -12,7 +12,7 @@ from vivavoce.models.custom import ModelLike
 
 
 class TurnRelevancyMetric(TurnChecklistMetric):
-    """Judges, turn by turn, whether the assistant answers what the user said; passes from `threshold`, 0.7, on.
+    """Judges, turn by turn, whether the assistant answers what the user said; passes from `threshold` (0.7) up.
 
     Known failure: an answer may be to the point and wrong.
     """

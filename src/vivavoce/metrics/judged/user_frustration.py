@@ -35,7 +35,7 @@ class FrustrationReply(Shape):
 class UserFrustrationMetric(JudgedMetric):
     """Judges whether the user is frustrated with the assistant: `unresolved`, `resolved` or `none`; the first fails.
 
-    The judge quotes each sign of it, and says whether the user ends without. No sign is `none`; else that decides. The
+    The judge quotes each sign of it, and says whether it is gone at the end. No sign: `none`; otherwise the end. The
     turns with verified signs are in `extra["turns"]`. MLflow's scorer of this name has the same three values, and
     asks for one of them alone.
 

@@ -268,16 +268,16 @@ class Event(StrictInput):
         kinds = [name for name in ("call", *_WORDS, "handoff") if getattr(self, name) is not None]
         if len(kinds) != 1:
             found = f", got {' and '.join(kinds)}" if kinds else ""
-            raise ValueError(f"an event is one of call, {', '.join(_WORDS)}, handoff{found}")
+            raise ValueError(f"expected one of call, {', '.join(_WORDS)}, handoff{found}")
         if self.agent is not None and kinds[0] in ("user_says", "tool_says"):
-            raise ValueError(f"agent cannot be used with {kinds[0]}, which is not an agent's act")
+            raise ValueError(f"agent cannot be used with {kinds[0]}, which is not an agent event")
         if self.handoff is not None and self.same:
             raise ValueError("same cannot compare a handoff, which has no arguments; use the call that hands over")
         if self.call is None and (self.where or self.outcome):
             other = "has neither arguments nor a result" if self.handoff else "has words only"
             raise ValueError(f"{'where' if self.where else 'outcome'} is for a call; {kinds[0]} {other}")
         if self.call is None and any(name != other for name, other in (self.same or {}).items()):
-            raise ValueError("a message has no arguments; same needs the names of those in the call of the rule")
+            raise ValueError("a message has no arguments; in same, use argument names of the rule's call")
         return self
 
     def may_happen_in(self, moment: Moment) -> bool:

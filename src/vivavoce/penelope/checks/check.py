@@ -11,7 +11,7 @@ from vivavoce.penelope.context import TestState
 class MessageCheck(Protocol):
     """Checks a message of the tester before it is sent; objections are counted in the state under the check's `name`.
 
-    After `patience` objections in one turn a message is sent nevertheless, and that is counted; never where it is None.
+    After `patience` objections in one turn a message is sent anyway, and that is counted; with None, never.
     """
 
     name: str

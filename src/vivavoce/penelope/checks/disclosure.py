@@ -20,17 +20,17 @@ _ANYTHING = compile_phrases([r"(your|more|further|following|additional) (\w+ )?(
 class DisclosureCheck:
     """Objects to a message that tells facts which the target has not asked for.
 
-    A fact is told when its value stands in the message, in any case and encoding, and with any spaces and hyphens
+    A fact is told when its value is in the message, in any case and encoding, and with any spaces and hyphens
     inside it; a number of one or two digits counts only in a message with a word of the fact's name, or at the end of a
-    short one. It was asked for when a word of its name stands in a reply of the target, or a reply asks for details at
-    large. What was said already, by the target or to it, and what stands in the goal, the scenario or the openings, is
+    short one. It was asked for when a word of its name is in a reply of the target, or a reply asks for details in
+    general. What was said already, by the target or to it, and what is in the goal, the scenario or the openings, is
     not a secret.
 
     Where the words of the replies do not say so, `judge` is asked which of the facts the target asked for, in whatever
     words or language. Without a judge, or where it gives no answer, a fact that is asked for in other words counts as
     not asked for.
 
-    Known failure: a fact in other words than its value is not found. A number may be spelled out digit by
+    Known failure: a fact stated in other words is not found. A number may be spelled out digit by
     digit or in pairs, in English and German.
     """
 

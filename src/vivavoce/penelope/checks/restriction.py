@@ -10,12 +10,12 @@ from vivavoce.penelope.facts import may_tell_fact
 class RestrictionCheck:
     """Objects to a message with the value of a fact that a restriction forbids, such as "Never say the order number".
 
-    Such a message is never sent, also where the target asks for the fact: the restriction comes first. A restriction
-    that leaves a case, such as "not before you are asked", forbids nothing here.
+    Such a message is never sent, even if the target asks for the fact: the restriction comes first. A restriction with
+    an exception, such as "not before you are asked", forbids nothing here.
 
     The state notes which facts were not told for that reason.
 
-    Known failure: a fact in other words than its value is not found, see `DisclosureCheck`.
+    Known failure: a fact stated in other words is not found, see `DisclosureCheck`.
     """
 
     name = "restriction"

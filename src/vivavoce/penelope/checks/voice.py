@@ -33,20 +33,20 @@ class VoiceCheck:
     """Objects to messages that no user would write.
 
     They are empty, a placeholder, masked, JSON, or longer than 20,000 characters, begin with the name of a speaker,
-    hold one of the expressions in `jargon_phrases.txt`, or copy 12 words in a row from the goal or the instructions, or
-    the whole of one that has at least 8; what stands there in quotation marks may be copied. What the target said
-    itself before, and what stands in the scenario or the facts, may be said. The list is English; in other languages
+    have one of the expressions in `jargon_phrases.txt`, or copy 12 words in a row from the goal or the instructions, or
+    the whole of one that has at least 8; text in quotation marks may be copied. Words that the target said before, or
+    that are in the scenario or the facts, may be said. The list is English; in other languages
     only what is copied is found.
 
-    Of 15,089 user messages in eight public sets of conversations none is objected to, and of 1,490 that a language
-    model wrote as the user of an airline just those that show it: 147 with the sign to stop, one with a placeholder.
+    It objects to none of 15,089 user messages in eight public sets of conversations, and of 1,490 that a language model
+    wrote as the user of an airline only to clear cases: 147 with the stop sign, one with a placeholder.
     """
 
     name = "jargon"
     patience: int | None = None
 
     def objection(self, message: str, state: TestState) -> str | None:
-        """Return what shows that a tester writes, and no user."""
+        """Return the signs that a tester wrote it, not a user."""
         if is_blank(message):
             return "the message is empty; write what the user says next"
         if problem := placeholder_in(message):

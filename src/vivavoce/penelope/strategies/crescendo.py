@@ -41,10 +41,10 @@ _END = 0.75
 
 
 class Crescendo:
-    """Escalates in small steps. For testing whether one's own system withstands what no single message shows.
+    """Escalates in small steps. Tests whether your own system withstands what no single message shows.
 
-    After a refusal the exchange is taken back where the target is stateless, and the message is put more gently where
-    it is not; that happens at most `backtracks` times, and then the tester starts from another side.
+    After a refusal the exchange is rolled back if the target is stateless, and otherwise the message is rephrased more
+    gently; that happens at most `backtracks` times, then the tester tries another angle.
     """
 
     name = "crescendo"
@@ -57,7 +57,7 @@ class Crescendo:
             raise UsageError(f"{self.name}: backtracks must be at least 0, got {backtracks}")
 
     def move(self, state: TestState) -> Move:
-        """Begin, step on, or step back."""
+        """Start, advance, or back off."""
         match reaction(state):
             case "refused":
                 return self._step_back(state)

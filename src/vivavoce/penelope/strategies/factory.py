@@ -27,7 +27,7 @@ strategies: Registry[type[Strategy]] = Registry(
 
 
 def make_strategy(strategy: str | Strategy | type[Strategy], /, **options: Any) -> Strategy:
-    """Return a strategy, by name, of a class, or as it is; options are those of its constructor.
+    """Return a strategy from a name, class, or object; options are those of its constructor.
 
     Raises:
         UsageError: no strategy has that name, it has no such option, or the object is not a strategy.

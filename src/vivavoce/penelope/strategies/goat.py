@@ -33,10 +33,10 @@ _SEEN: Mapping[Reaction | None, str] = {
 
 
 class Goat:
-    """Chooses techniques turn by turn. For testing whether one's own system withstands somebody who adapts.
+    """Chooses techniques turn by turn. Tests whether your own system withstands an adaptive attacker.
 
-    The tester's model observes, thinks and chooses; each refusal moves the catalogue on, so that what comes first in it
-    was not offered first before.
+    The tester's model observes, thinks and chooses; each refusal rotates the catalogue, so that a technique not offered
+    first before comes first.
     """
 
     name = "goat"

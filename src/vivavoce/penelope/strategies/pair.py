@@ -23,7 +23,7 @@ _OBSERVED: Mapping[Reaction | None, str] = {
 
 
 class Pair:
-    """Tries single messages. For testing whether one's own system withstands the same request in many guises."""
+    """Tries single messages. Tests whether your own system withstands the same request in many guises."""
 
     name = "pair"
     adversarial = True

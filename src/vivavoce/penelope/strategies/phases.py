@@ -35,7 +35,7 @@ def _phase(turns_done: int, turns: int, phases: int) -> int:
 
 
 class DomainProbing(Phased):
-    """Goes from the whole subject into one matter, to its rare cases, and back to what was said at the beginning."""
+    """Goes from the whole subject to one topic, to its rare cases, and back to what was said at the beginning."""
 
     name = "domain_probing"
     phases: Mapping[str, str] = {
@@ -74,7 +74,7 @@ class CapabilityMapping(Phased):
 
 
 class BoundaryDiscovery(Phased):
-    """Walks from what the target is surely for to where it stops, and looks at that line from both sides."""
+    """Moves from clear uses of the target to where it stops, and probes that boundary from both sides."""
 
     name = "boundary_discovery"
     phases: Mapping[str, str] = {

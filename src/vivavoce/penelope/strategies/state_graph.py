@@ -48,7 +48,7 @@ class Condition(_Part):
     @model_validator(mode="after")
     def _check_any(self) -> Self:
         if self.contains is None and self.matches is None and self.refused is None:
-            raise ValueError("a condition is one of contains, matches and refused")
+            raise ValueError("a condition needs contains, matches or refused")
         return self
 
     def holds(self, turn: Turn) -> bool:
@@ -84,7 +84,7 @@ class Node(_Part):
     @model_validator(mode="after")
     def _check_one_way_to_speak(self) -> Self:
         if (self.say is None) is (self.improvise is None):
-            raise ValueError("a node either says a text or improvises, with say or improvise")
+            raise ValueError("a node needs either say or improvise")
         if self.say is not None and self.turns > 1:
             raise ValueError("a node with 'say' lasts one turn; to repeat the text, add another node")
         return self

@@ -40,7 +40,7 @@ class AnalysisResult(BaseModel):
 class AnalyzeTool(AnalysisTool):
     """Looks at the length, tone and structure of a reply, and at what it does with regard to a focus.
 
-    By rules, `sentiment` is a number from -1 to 1 by an English lexicon; a model names it. Only a model also gives
+    Rules give `sentiment` from -1 to 1 by an English lexicon; a model names it. Only a model also gives
     `completeness`, `concerns` and `recommendations`.
     """
 

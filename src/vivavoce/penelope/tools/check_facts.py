@@ -54,9 +54,9 @@ class CheckFactsTool(AnalysisTool):
     """Compares a reply with facts: those of the call, else the tool's own, else those of the test.
 
     Each fact is `supported`, `contradicted`, `not mentioned`, or `unclear`, with the words that show it as `evidence`.
-    By rules, a sentence supports a fact when it has its figures, and most of its words; it contradicts it when it has
-    other figures of the same kind beside the same words. Where only one of the two denies, or few of the words are the
-    same, that is unclear. What a model quotes is `verified` to stand in the reply, or marked as not.
+    By rules, a sentence supports a fact when it has its figures, and most of its words; it contradicts one when it has
+    other figures of the same kind with the same words. If only one of the two is a denial, or few of the words are the
+    same, it is unclear. What a model quotes is `verified` to be in the reply, or marked as not.
     """
 
     name = "check_facts"
@@ -130,7 +130,7 @@ def _list_facts(facts: object) -> list[str]:
         by_name = cast("Mapping[object, object]", facts)
         facts = [f"{name}: {value}" for name, value in by_name.items()]
     if not isinstance(facts, Sequence):
-        raise UsageError(f"facts is a list of texts, got a {type(facts).__name__}")
+        raise UsageError(f"facts is a {type(facts).__name__}, not a list of texts")
     texts = [str(fact)[:1000] for fact in cast("Sequence[object]", facts)]
     return [fact for fact in texts if fact.strip()]
 

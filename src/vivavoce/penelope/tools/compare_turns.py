@@ -49,11 +49,11 @@ class ComparisonResult(BaseModel):
 class CompareTurnsTool(AnalysisTool):
     """Compares the replies of two turns, by default the last two in which the target said something.
 
-    `similarity` is from 0 to 1, by the words deleted or inserted to make one of the other. By rules, `contradictions`
+    `similarity` is from 0 to 1, by the words deleted or inserted between the two. By rules, `contradictions`
     are sentences with the same words and other dates, sums or numbers; `repeated` and `dropped` are sentences with
-    figures that the later turn has again, or has not. Rules do not see a contradiction in words alone, as between
-    "returns the sorted list" and "returns None"; a model does. Both readings of what a model quotes are `verified` to
-    stand in the replies, or marked as not.
+    figures that the later turn repeats, or drops. Rules do not see a contradiction in words alone, as between
+    "returns the sorted list" and "returns None"; a model does. Both quotes that a model gives are `verified` to be in
+    the replies, or marked as not.
 
     Source: RapidFuzz, normalised indel similarity.
     """
@@ -109,13 +109,13 @@ class CompareTurnsTool(AnalysisTool):
             if number is not None and (
                 isinstance(number, bool) or not isinstance(number, int) or number not in replied
             ):
-                raise UsageError(f"{name} is the number of a turn with an answer ({numbers}), got {number!r}")
+                raise UsageError(f"{name} must be a turn with an answer ({numbers}), got {number!r}")
         turn_numbers = [number for number in (first, second) if isinstance(number, int)]
         turn_numbers += [number for number in sorted(replied, reverse=True) if number not in turn_numbers][
             : 2 - len(turn_numbers)
         ]
         if len(set(turn_numbers)) < 2:
-            raise UsageError(f"give two different turns that have an answer; there are: {numbers}")
+            raise UsageError(f"give two different turns that have an answer, from: {numbers}")
         earlier, later = sorted(turn_numbers)
         return replied[earlier], replied[later]
 

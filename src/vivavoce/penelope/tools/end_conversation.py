@@ -30,6 +30,6 @@ class EndConversationTool(Tool):
         return ToolResult(success=True, output={"reason": reason})
 
     def findings(self, result: ToolResult) -> list[str]:
-        """Return nothing: leaving finds nothing out."""
+        """Return nothing: leaving has no findings."""
         del result
         return []

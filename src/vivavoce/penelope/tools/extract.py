@@ -71,13 +71,13 @@ class ExtractionResult(BaseModel):
 class ExtractTool(AnalysisTool):
     """Picks dates, quantities, money, numbers, addresses and the sentences about a target out of a reply.
 
-    By rules, the output lists texts as they stand in the reply; dates also as ISO 8601, with both readings where the
-    order of day and month is open. `relevant_content` are the sentences with most words of the target; where none has
+    By rules, the output lists texts as they are in the reply; dates also as ISO 8601, with both readings if day and
+    month are ambiguous. `relevant_content` are the sentences with most words of the target; where none has
     any, those with a time, a sum or a contact, if the target means one. `numbers` are plain ones and those of
-    quantities, never digits of a date, a time, a sum of money, an address or a phone number. `region` is the country in
-    whose plan phone numbers are looked up.
+    quantities, never digits of a date, a time, a sum of money, an address or a phone number. `region` is the country
+    whose phone numbering plan applies.
 
-    With a model, each entity and value is `verified` to stand in the reply, or marked as not.
+    With a model, each entity and value is `verified` to be in the reply, or marked as not.
 
     Raises:
         UsageError: no country has the code `region`.

@@ -30,7 +30,7 @@ REPLY_LIMIT = 20_000
 class TargetInteractionTool(Tool):
     """Sends a message to the target and returns its answer.
 
-    Given a target alone, it holds one conversation with it, for trying a target by hand.
+    With only a target, it has one conversation with it, for manual tests.
     """
 
     name = NAME

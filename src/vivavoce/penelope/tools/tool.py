@@ -39,7 +39,7 @@ class Tool(ABC):
 
     A user-defined tool acts in `execute`, or in its async twin, and describes itself in these attributes. Those that it
     does not set are read from the class: its name without `Tool`, its docstring, and the arguments of `execute`. Its
-    exceptions become error results, with which the model goes on.
+    exceptions become error results, and the model continues.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Tool(ABC):
 
     @abstractmethod
     def execute(self, **arguments: Any) -> ToolResult:
-        """Carry out a call; what is returned besides a `ToolResult` becomes the output of one."""
+        """Carry out a call; anything other than a `ToolResult` becomes the output of one."""
 
     async def aexecute(self, **arguments: Any) -> ToolResult:
         """Carry out a call without blocking the event loop."""
@@ -160,7 +160,7 @@ def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
         return _describe_tool(thing)
     if callable(thing) and not isinstance(thing, type):
         return FunctionTool(thing)
-    raise UsageError(f"a tool is a Tool or a function with a docstring, got {thing!r}")
+    raise UsageError(f"expected a Tool or a function with a docstring, got {thing!r}")
 
 
 def _describe_tool(own: Tool) -> Tool:

@@ -389,5 +389,5 @@ def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
     ]
     if not by:
         return None
-    about = "p and the interval are about the mean. Counts of better and worse samples say otherwise"
+    about = "p and the interval describe the mean; counts of better and worse samples disagree"
     return f"{about}: {join_phrases(by)}."

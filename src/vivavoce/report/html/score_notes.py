@@ -196,7 +196,7 @@ def _raw(score: Score) -> str:
         left_out.add("reason")
     text = indent_json(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
     left = len(text) - LONGEST_RECORD
-    return text if left <= 0 else f"{text[:LONGEST_RECORD]}\n… {left:,} more characters, which the JSON has"
+    return text if left <= 0 else f"{text[:LONGEST_RECORD]}\n… {left:,} more characters in the JSON"
 
 
 def _finding(finding: ScoreFinding, note: str, register: Register) -> Finding:

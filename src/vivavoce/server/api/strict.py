@@ -72,7 +72,7 @@ def _read(body: bytes) -> Any:
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise HTTPException(422, "the body holds half a surrogate pair, which is not a character") from error
+        raise HTTPException(422, "the body has an unpaired surrogate, which is not a character") from error
     except (BrokenJson, UnicodeDecodeError) as error:
         raise HTTPException(422, f"the body is not valid JSON: {error}") from error
     if len(body) > MAX_VALUES and _has_more_values(value, MAX_VALUES):

@@ -81,7 +81,7 @@ def change(request: Request, form: Form, run: str, number: int) -> Response:
             changed = store.comments.resolve(stored_run.id, number, user.name, resolved=action == "resolve")
             return _back(stored_run.id, changed, f"c{changed.id}")
         case _:
-            raise UsageError("a comment can be resolved, reopened or removed")
+            raise UsageError("unknown action; use resolve, reopen or remove")
 
 
 def comment_text(text: str) -> str:

@@ -113,7 +113,7 @@ def _media(message: AnyMessage, part: int) -> Response:
     media: Media | None = media_of(parts[part]) if part < len(parts) else None
     data = decode(media) if media is not None and media.is_shown else None
     if media is None or data is None:
-        raise HTTPException(404, "this part of the message is not an image or a sound that can be shown")
+        raise HTTPException(404, "this part of the message is not an image or audio that can be shown")
     return Response(data, media_type=media.type, headers=HEADERS)
 
 

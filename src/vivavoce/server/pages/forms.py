@@ -69,5 +69,5 @@ Form = Annotated[Mapping[str, str], Depends(_check_form)]
 def index_of(text: str) -> int:
     """Return the index of a turn or trial from its number in a form."""
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise UsageError("not the number of a turn or a trial; they count from 1")
+        raise UsageError("not a turn or trial number; numbers start at 1")
     return to_index(int(text))

@@ -49,5 +49,5 @@ def change(request: Request, form: Form) -> Response:
         case "remove":
             store.views.remove(index_of(form.get("view", "")) + 1, user.name, anyones=user.may("admin"))
         case _:
-            raise UsageError("a view can be saved or removed")
+            raise UsageError("unknown action; save or remove")
     return RedirectResponse(local(form.get("path", "/")), 303)

@@ -380,7 +380,7 @@ class PydanticAIModel:
         prefix = self.access.provider.partition("-")[0] + "_"
         for key in settings:
             if key not in known and not key.startswith(prefix):
-                raise UsageError(f"{self.name}: '{key}' is not a setting of a request{did_you_mean(key, known)}")
+                raise UsageError(f"{self.name}: '{key}' is not a request setting{did_you_mean(key, known)}")
         return dict(settings)
 
     def _answer_of(self, response: ModelResponse, question: _Question, schema: Schema | None) -> Answer:

@@ -154,7 +154,7 @@ def _content(part: ContentPart) -> UserContent:
     if isinstance(part, ImagePart) and part.image_url.url.startswith("data:"):
         return BinaryContent.from_data_uri(part.image_url.url)
     # an address is not passed on: the library would fetch some, and a conversation must not cause requests elsewhere
-    raise ModelFault(f"a message holds a part of type {part.type} that cannot be sent", kind="unsupported")
+    raise ModelFault(f"a message has a part of type {part.type} that cannot be sent", kind="unsupported")
 
 
 def _tool(function: Mapping[str, Any]) -> ToolDefinition:

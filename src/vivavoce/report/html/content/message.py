@@ -182,7 +182,7 @@ class Media:
         if self.remote:
             return f"{self.kind} at {one_line(self.remote, 300)}, not loaded"
         if not self.is_shown:
-            why = "which its bytes are not" if self.claimed in _NAMES else f"and only {_KINDS[self.kind]} are shown"
+            why = "but its bytes differ" if self.claimed in _NAMES else f"and only {_KINDS[self.kind]} are shown"
             return f"{self.kind}, {self._much}, not shown: {says}, {why}"
         known = f"{self.kind}, {_NAMES[self.type]}, {self._much}"
         return known if self.type == _SAME.get(self.claimed, self.claimed) else f"{known}; {says}, which is wrong"
