@@ -145,7 +145,7 @@ class Exchanges:
         if self.address is None:
             return notes
         return [
-            replace(note, asked=self.address(self.judged[note.name], turn))
+            replace(note, judge_url=self.address(self.judged[note.name], turn))
             if note.name in self.judged and note.state != "error"
             else note
             for note in notes
