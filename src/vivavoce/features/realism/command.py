@@ -48,7 +48,7 @@ def command(
         str | None,
         typer.Option(
             metavar="RUN",
-            help="An earlier run: show what came closer to real users since then, on the held-out half of the logs.",
+            help="An earlier run: show which features came closer to real users since then, on the held-out half of the logs.",
         ),
     ] = None,
     fit: FitOption = None,

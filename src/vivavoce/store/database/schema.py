@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 from sqlalchemy import (
     DDL,
     BigInteger,
@@ -90,6 +90,18 @@ def json_text(value: object) -> str | None:
     except PydanticSerializationError:  # text that is not UTF-8: json escapes it
         plain = to_jsonable_python(value, inf_nan_mode="constants", fallback=str, bytes_mode="base64")
         return json.dumps(plain)
+
+
+def read_json(text: str | bytes) -> Any:
+    """Return the value of JSON text that `json_text` wrote; half a surrogate pair is read as it was.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        return from_json(text)
+    except ValueError:  # the quick reader refuses half a surrogate pair
+        return json.loads(text)
 
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
