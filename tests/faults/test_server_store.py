@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -17,7 +18,7 @@ import pytest
 
 from server.api.test_jobs import ended, submit
 from server.live import Reply, get, send, serving
-from server.pages.cases import keep, outcome, turn
+from server.pages.cases import everywhere, keep, outcome, turn
 from store.database.test_upgrade import execute
 from store.postgresql import Server, idle_server
 from store.postgresql import server as postgresql_server
@@ -156,6 +157,27 @@ def test_a_locked_file_is_read_and_a_write_says_that_it_is_locked(
             assert (told_of.status, "locked" in told_of.json()["detail"]) == (503, True)
         assert ended(url, submit(url, keep_more).id).status == "finished"
         fine(url)
+
+
+SHARED_PAGES = (
+    *("/", "/runs/odd", "/runs/odd/clusters", "/compare?a=odd&b=run-1", "/search?q=ask"),
+    *("/api/v1/runs", "/api/v1/runs/odd", "/api/v1/runs/odd/samples", "/api/v1/runs/odd/scores"),
+    *("/api/v1/runs/odd/groups?by=metadata.kind", "/api/v1/comparisons?a=odd&b=run-1"),
+    *(f"/api/v1/runs/odd/export?format={name}" for name in ("json", "jsonl", "html", "junit", "csv", "markdown")),
+)
+
+
+@pytest.mark.parametrize("text", ["a\ud83db", "a\0b", "\udc00"])
+def test_pages_of_a_run_with_odd_characters_everywhere_are_shown(address: str, tmp_path: Path, text: str) -> None:
+    with Store.open(address) as store:
+        odd = everywhere(text)
+        row = json.loads(odd.attempt.sample) | {"metadata": {"kind": text, text: text}}
+        odd = odd.model_copy(update={"attempt": odd.attempt.model_copy(update={"sample": json.dumps(row)})})
+        keep(store, [odd, outcome("one", [turn(0, "Hello?", "Hello!")], position=1)], "odd")
+        keep(store, [outcome("one", [turn(0, "Hello?", "Hello!")])])
+        with serving(store, ServerPolicy(tmp_path)) as url:
+            statuses = {path: get(url + path).status for path in SHARED_PAGES}
+    assert {path: status for path, status in statuses.items() if status != 200} == {}
 
 
 def test_many_writers_who_wait_for_a_locked_file_leave_threads_to_readers(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from vivavoce.records.score import Usage
 from vivavoce.report.details import target_names
 from vivavoce.report.graded_run import GradedRun, continuing, errors_again, partial_note
 from vivavoce.report.terminal import label, run_report
-from vivavoce.report.text import count, strict_json
+from vivavoce.report.text import count, record_json, strict_json
 from vivavoce.report.worst_samples import worst
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
@@ -117,7 +117,7 @@ def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool
 
 def _show_exchange(outcome: Outcome, found: JudgeExchange, as_json: bool) -> None:
     if as_json:
-        print_json(found.model_dump_json(indent=2))
+        print_json(record_json(found))
         return
     out().print(_head(outcome), style="bold")
     out().print(lazy("vivavoce.report.transcript:exchange_lines")(found))

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
+from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
@@ -223,12 +224,22 @@ def strict_json(value: object) -> str:
         return _write(_encodable(value)).decode()
 
 
+def record_json(record: BaseModel) -> str:
+    """Return a record as indented JSON; a lone surrogate becomes six characters."""
+    try:
+        return record.model_dump_json(indent=2)
+    except PydanticSerializationError:
+        return json.dumps(_encodable(record.model_dump()), indent=2, ensure_ascii=False, default=str)
+
+
 def _encodable(value: Any) -> Any:
     match value:
         case str():
             return encodable(value)
         case Mapping():
             return {_encodable(key): _encodable(entry) for key, entry in cast("Mapping[Any, Any]", value).items()}
+        case BaseModel():
+            return _encodable(value.model_dump())
         case list() | tuple():
             return [_encodable(entry) for entry in cast("Sequence[Any]", value)]
         case _:

@@ -15,7 +15,7 @@ from vivavoce.records.label import Calibration, LabelSource
 from vivavoce.records.run import DrawRecord, Grading
 from vivavoce.store.audit import note
 from vivavoce.store.database.database import Database
-from vivavoce.store.database.schema import attempts, calibrations, runs, scores
+from vivavoce.store.database.schema import attempts, calibrations, json_text, read_json, runs, scores
 from vivavoce.store.runs.rows import drawn_of
 
 if TYPE_CHECKING:

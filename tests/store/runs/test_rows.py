@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from vivavoce.errors import StoreError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Evidence, Finding, Score, Usage, mean_of_turns
+from vivavoce.records.score import Evidence, Failure, Finding, Score, Usage, failed, mean_of_turns, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
@@ -119,6 +119,17 @@ def test_text_that_is_not_unicode_is_stored_escaped_in_columns_and_exact_in_json
     submission = "\\u0000" if is_postgresql(store.place) else "\0"
     assert read.attempt.trajectory == talk.model_copy(update={"session_id": "s\\udfff"})
     assert read.scores == {"exact": grade.model_copy(update={"reason": "r\\ud800 ü", "submission": submission})}
+
+
+@pytest.mark.parametrize("text", ["a\ud83db", "a\0b"])
+def test_errors_with_odd_characters_are_stored_beside_others(store: Store, text: str) -> None:
+    broken = Failure(blame="suite", kind=text, message=text, exception=text, evidence=text)
+    grade = stored(store, graded(failed(broken, name="exact"))).scores["exact"]
+    assert grade.failure is not None
+    assert grade.failure.message == text
+    attempt = cases.attempt(2, Trajectory(failure=broken))
+    assert stored(store, Outcome(attempt=attempt, scores={"exact": skipped("no answer")})).attempt.trajectory.failure
+    assert store.browse.errors_alike(GRADING).groups
 
 
 @pytest.mark.parametrize("tag", ["a\0b", "a\ud800b"])

@@ -20,7 +20,7 @@ from vivavoce.features.calibration.label_source import (
 )
 from vivavoce.features.calibration.report import markdown_lines, terminal_lines
 from vivavoce.report.graded_run import GradedRun, require_grader
-from vivavoce.report.text import count
+from vivavoce.report.text import count, record_json
 from vivavoce.settings import user_name
 from vivavoce.store.queues import QueuePlan
 from vivavoce.store.store import Store
@@ -79,7 +79,7 @@ def calibrate(
             opened.calibrations.add(calibration)
         report = calibration_report(opened, graded.grading, calibration, width=width, is_saved=is_saved or keep)
     if as_json:
-        print_json(report.model_dump_json(indent=2))
+        print_json(record_json(report))
         return
     print_lines(markdown_lines(report) if markdown else terminal_lines(report))
     if is_saved:
@@ -125,7 +125,7 @@ def cascade(
         calibration, _ = source.gather(graded, then)
         report = cascade_report(graded, first, calibration, cost)
     if as_json:
-        print_json(report.model_dump_json(indent=2))
+        print_json(record_json(report))
         return
     print_lines(cascade_lines(report))
 

@@ -19,7 +19,7 @@ from vivavoce.pacing.limits import Budget
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.details import usage_text
 from vivavoce.records.score import conversation_name, turn_label
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import count, one_line, record_json
 from vivavoce.store.store import Store
 from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
@@ -83,7 +83,7 @@ def command(
         _write(new_suite, folder)
         return
     if as_json:
-        print_json(report.model_dump_json(indent=2))
+        print_json(record_json(report))
         return
     out().print(_headline(report), soft_wrap=True)
     if report.naming is not None:

@@ -19,6 +19,7 @@ from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
 from vivavoce.report.comparison.regressions import Tolerance, add_ruling, check_two_runs
 from vivavoce.report.comparison.sides import GradedSide, read_baseline
+from vivavoce.report.text import record_json
 from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 
@@ -57,8 +58,8 @@ def command(
     fail, and what could not be compared. If a grader itself changed between the runs, its difference does not count.
     With more than two runs, each is compared with the first; the intervals are wider, so that all hold jointly at
     95%. With --fail-on-worse, --fail-on-break or --baseline, decides whether a later run is worse, by one-sided tests
-    at 5%. Exit codes: 0 no regression found, 1 worse, 2 wrong usage, 3 undecided: a likely but uncertain regression, too few
-    samples, errors, or different graders or samples.
+    at 5%. Exit codes: 0 no regression found, 1 worse, 2 wrong usage, 3 undecided: a likely but uncertain
+    regression, too few samples, errors, or different graders or samples.
     """
     decides = fail_on_worse or fail_on_break or smallest_effect is not None or baseline is not None
     tolerance = Tolerance(smallest_effect, fail_on_break) if decides else None
@@ -113,7 +114,7 @@ def _runs(names: list[str], baseline: Path | None, grading_a: str | None) -> tup
 
 def _show(result: Comparison | SeveralComparisons, *, as_json: bool, as_markdown: bool) -> None:
     if as_json:
-        print_json(result.model_dump_json(indent=2))
+        print_json(record_json(result))
     elif as_markdown:
         files().write(markdown_comparison(result) if isinstance(result, Comparison) else markdown_several(result))
     else:

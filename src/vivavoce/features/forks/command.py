@@ -18,6 +18,7 @@ from vivavoce.records.run import Outcome, Run
 from vivavoce.records.score import to_index
 from vivavoce.report.capture import find_conversation
 from vivavoce.report.graded_run import continuing
+from vivavoce.report.text import record_json
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.run.workers import INTERRUPTED
@@ -115,7 +116,7 @@ def _show(result: RunResult, fork: Forked, options: list[str], *, as_json: bool)
     for note in result.notes:
         notes().print(note, style="dim")
     if as_json:
-        print_json(fork.model_dump_json(indent=2))
+        print_json(record_json(fork))
         return
     console = out()
     print_lines(fork_report(fork))

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.features.groups.report import HEADS, Grouped, cells, group_conversations
-from vivavoce.report.text import Column, FittingTable
+from vivavoce.report.text import Column, FittingTable, record_json
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
@@ -44,15 +44,15 @@ def command(
 ) -> None:
     """Compare the pass rates of groups in a run, and name the groups that differ from the others beyond chance.
 
-    Each group is compared with the other groups, except those already found to differ. With many groups, some seem to differ by
-    chance: on average, at most 5% of the named groups do. With --pairs, groups are compared within each case: the same
-    question under two names, or in two dialects.
+    Each group is compared with the other groups, except those already found to differ. With many groups, some seem
+    to differ by chance: on average, at most 5% of the named groups do. With --pairs, groups are compared within each
+    case: the same question under two names, or in two dialects.
     """
     with Store.open(store_of(store), create=False) as opened:
         scores = opened.grading(opened.run(run).id, grading)
         result = group_conversations(opened, scores, by, filter_text, grader=grader, pairs=pairs)
     if as_json:
-        print_json(result.model_dump_json(indent=2))
+        print_json(record_json(result))
         return
     if result.groups:
         out().print(_table(result))

@@ -38,7 +38,7 @@ from vivavoce.features.metric_tests.report import gate_lines, inconclusive, mark
 from vivavoce.features.metric_tests.versions import OWN, as_they_are, chosen_defects, require_recorded, versions
 from vivavoce.files.paths import whole_file
 from vivavoce.records.score import conversation_label
-from vivavoce.report.text import count
+from vivavoce.report.text import count, record_json
 from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.rows import read_samples
@@ -362,6 +362,6 @@ def _check(
 
 def _print(found: MetricTest, *, as_json: bool, markdown: bool) -> None:
     if as_json:
-        print_json(found.model_dump_json(indent=2))
+        print_json(record_json(found))
         return
     print_lines(markdown_lines(found) if markdown else terminal_lines(found))

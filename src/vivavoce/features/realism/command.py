@@ -18,7 +18,7 @@ from vivavoce.features.realism.realism import realism
 from vivavoce.features.realism.report import blocks, markdown_realism
 from vivavoce.files.paths import whole_file
 from vivavoce.files.rows import SUFFIXES
-from vivavoce.report.text import count
+from vivavoce.report.text import count, record_json
 from vivavoce.store.store import Store
 
 FitOption = Annotated[
@@ -48,7 +48,7 @@ def command(
         str | None,
         typer.Option(
             metavar="RUN",
-            help="An earlier run: show which features came closer to real users since then, on the held-out half of the logs.",
+            help="An earlier run: show what came closer to real users since then, on the held-out half of the logs.",
         ),
     ] = None,
     fit: FitOption = None,
@@ -88,7 +88,7 @@ def command(
         with console.status("comparing …") if console.is_terminal else nullcontext():
             report = realism(simulated, real, earlier=before, embedder=embedder, options=options)
     if as_json:
-        print_json(report.model_dump_json(indent=2))
+        print_json(record_json(report))
     elif as_markdown:
         files().write(markdown_realism(report))
     else:

@@ -21,7 +21,7 @@ from vivavoce.features.sampling.planning import (
     wrong_share,
 )
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.text import Column, FittingTable
+from vivavoce.report.text import Column, FittingTable, record_json
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
 from vivavoce.suites.check import Checked, run_checks
@@ -73,7 +73,7 @@ def command(
             before = _earlier(opened, name, run)
             plan = _plan(checked_suite, name, opened, before, detect=detect, power=power, grader=grader)
     if as_json:
-        print_json(plan.model_dump_json(indent=2))
+        print_json(record_json(plan))
         return
     _print(plan)
 

@@ -7,7 +7,7 @@ from rich.table import Table
 from vivavoce.cli.output import out, print_json
 from vivavoce.errors import UsageError
 from vivavoce.features.watch.state import Watched, alert_line, budget_lines, read_watch
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import count, one_line, record_json
 from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 
@@ -23,7 +23,7 @@ def print_status(place: str, name: str, *, check: bool, as_json: bool) -> int:
     if check and report.state.alert is None:
         raise UsageError(f"the watch '{name}' has no gate; start it with --suite FILE, where FILE has a gate")
     if as_json:
-        print_json(report.model_dump_json(indent=2))
+        print_json(record_json(report))
     else:
         _print(report)
     return EXIT_CODES[report.verdict] if check else 0

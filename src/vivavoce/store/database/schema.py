@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 from sqlalchemy import (
     DDL,
@@ -88,8 +89,13 @@ def json_text(value: object) -> str | None:
     try:
         return to_json(value, inf_nan_mode="constants", fallback=str).decode()
     except PydanticSerializationError:  # text that is not UTF-8: json escapes it
-        plain = to_jsonable_python(value, inf_nan_mode="constants", fallback=str, bytes_mode="base64")
-        return json.dumps(plain)
+        return json.dumps(value, default=_as_json)
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    return to_jsonable_python(value, inf_nan_mode="constants", fallback=str, bytes_mode="base64")
 
 
 def read_json(text: str | bytes) -> Any:

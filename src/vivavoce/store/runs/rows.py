@@ -11,7 +11,8 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import dump_messages
@@ -372,7 +373,7 @@ class Encoder:
             state=None if talk.state is None else json_text(talk.state),
             failure=None if talk.failure is None else _failure(talk.failure),
             usage=_usage(talk),
-            test=None if talk.test is None else json_text(talk.test.model_dump(mode="json", exclude_none=True)),
+            test=None if talk.test is None else _test(talk.test),
             stratum=None if attempt.drawn is None else attempt.drawn.stratum,
             probability=None if attempt.drawn is None else attempt.drawn.probability,
         )
@@ -419,6 +420,13 @@ def _turns(turns: Sequence[Turn]) -> list[TurnCells]:
         messages = dump_messages(turn.messages)
         cells.append(TurnCells(turn.index, turn.started_at, turn.seconds, messages, usage, failure))
     return cells
+
+
+def _test(test: BaseModel) -> str | None:
+    try:
+        return json_text(test.model_dump(mode="json", exclude_none=True))
+    except PydanticSerializationError:  # text that is not UTF-8
+        return json_text(test.model_dump(exclude_none=True))
 
 
 def _list(found: Sequence[Finding | Evidence]) -> str | None:
