@@ -409,7 +409,7 @@ def _check_new(addition: Addition, kind: str, builtin: Collection[str], other: A
     if addition.name in builtin:
         raise ValueError(f"it adds the {kind} '{addition.name}', which is built in")
     if other is not None and other.reference != addition.reference:
-        owner = "it has already added" if other.plugin == addition.plugin else f"the plugin '{other.plugin}' also adds"
+        owner = "it adds twice" if other.plugin == addition.plugin else f"the plugin '{other.plugin}' adds too"
         raise ValueError(f"it adds the {kind} '{addition.name}', which {owner}")
 
 

@@ -264,7 +264,7 @@ class Expression:
         except UsageError:
             raise
         except MemoryError:
-            raise UsageError(f"the regular expression '{self.text[:40]}' needs more memory than is available") from None
+            raise UsageError(f"the regular expression '{self.text[:40]}' needs more memory than there is") from None
         except Exception as error:  # the compiler raises many kinds: regex.error, ValueError for flags, OverflowError
             raise UsageError(f"'{self.text}' is not a regular expression: {error}") from error
         self.groups: int = self._pattern.groups

@@ -357,18 +357,18 @@ def _check(tree: nodes.Node) -> None:
         count += 1
         loops += isinstance(node, nodes.For)
         if loops > MAX_NESTED_LOOPS:
-            raise TemplateSyntaxError(f"the template has more than {MAX_NESTED_LOOPS} nested loops", node.lineno or 1)
+            raise TemplateSyntaxError(f"the template has more than {MAX_NESTED_LOOPS} nested loops", node.lineno)
         if depth > MAX_DEPTH:
-            raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", node.lineno or 1)
+            raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", node.lineno)
         if count > MAX_NODES:
-            raise TemplateSyntaxError(f"the template has more than {MAX_NODES:,} parts", node.lineno or 1)
+            raise TemplateSyntaxError(f"the template has more than {MAX_NODES:,} parts", node.lineno)
         _check_node(node)
         pending += [(child, depth + 1, loops) for child in node.iter_child_nodes()]
 
 
 def _check_node(node: nodes.Node) -> None:
     def refuse(what: str) -> TemplateSyntaxError:
-        return TemplateSyntaxError(f"{what} is not allowed in a template", node.lineno or 1)
+        return TemplateSyntaxError(f"{what} is not allowed in a template", node.lineno)
 
     if isinstance(node, nodes.Call):
         _check_call(node, refuse)
@@ -388,7 +388,7 @@ def _check_node(node: nodes.Node) -> None:
     if isinstance(node, nodes.For) and node.recursive:
         raise refuse("a recursive loop")
     if _holds_variables(node):  # held twice, a variable would double with each loop around the list
-        raise refuse("a list, tuple, or mapping with values other than numbers, text, or lists of these")
+        raise refuse("a list, tuple, or mapping with values other than numbers, text, and such lists")
 
 
 def _check_filter(node: nodes.Filter, refuse: Callable[[str], TemplateSyntaxError]) -> None:
@@ -407,7 +407,7 @@ def _check_filter(node: nodes.Filter, refuse: Callable[[str], TemplateSyntaxErro
                 raise refuse("a 'join' separator that is not quoted text")
             if len(text) > MAX_SEPARATOR_CHARS:
                 message = f"the template joins with {len(text):,} characters, at most {MAX_SEPARATOR_CHARS} allowed"
-                raise TemplateSyntaxError(message, node.lineno or 1)
+                raise TemplateSyntaxError(message, node.lineno)
 
 
 _LITERALS = (nodes.Const, nodes.Neg, nodes.TemplateData, nodes.List, nodes.Dict, nodes.Tuple, nodes.Pair)

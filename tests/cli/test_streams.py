@@ -90,7 +90,7 @@ def test_with_few_file_handles_fewer_conversations_are_held_at_a_time(folder: Pa
 @pytest.mark.parametrize("command", ["run suite.yaml", "validate suite.yaml", "runs", "serve --port 0"])
 def test_too_few_file_handles_are_refused_with_how_many_are_needed(folder: Path, command: str) -> None:
     done = shell(folder, f"ulimit -n 25; $V {command}")
-    message = "only 25 files, but viva needs 26; raise the limit: ulimit -n 1024\n"
+    message = "only 25 files may be open at a time, and viva needs 26; raise it: ulimit -n 1024\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
     assert sorted(path.name for path in folder.iterdir()) == ["bot.py", "suite.yaml"]
 

@@ -79,9 +79,9 @@ def test_the_turn_of_a_fault_is_that_of_the_whole_conversation() -> None:
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [
-        (["I am robot 7"], "its evidence is not in any message that the user wrote"),
-        (["Order 9000 is on its way."], "its evidence is not in any message that the user wrote"),
-        (["c0"], "its evidence is not in any message that the user wrote"),
+        (["I am robot 7"], "its evidence is in no message that the user wrote itself"),
+        (["Order 9000 is on its way."], "its evidence is in no message that the user wrote itself"),
+        (["c0"], "its evidence is in no message that the user wrote itself"),
         ([], "it has no evidence"),
     ],
 )

@@ -187,7 +187,7 @@ async def test_lines_of_a_script_are_told_to_the_review_and_are_no_fault_of_the_
     review, again = (request.messages[-1].text for request in judging.requests[-2:])
     assert "what the user says in turn 1, word for word" in review
     assert '["Ask on."]' in review
-    assert "Its evidence is not in any message that the user wrote" in again
+    assert "Its evidence is in no message that the user wrote itself" in again
 
 
 async def test_the_review_is_told_the_brief_and_how_it_ended() -> None:

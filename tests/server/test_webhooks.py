@@ -240,7 +240,7 @@ def test_a_receiver_that_never_ends_its_answer_is_left(piece: bytes, monkeypatch
 
 def test_an_address_that_cannot_be_sent_is_refused() -> None:
     for url in ("http://127.0.0.1/café", "http://127.0.0.1/?x=é", "http://localhost/\u2003"):
-        with pytest.raises(UsageError, match="visible ASCII"):
+        with pytest.raises(UsageError, match="only visible ASCII"):
             check_outward(url, private=True)
 
 

@@ -84,7 +84,7 @@ def test_each_kind_of_target_has_a_name_and_its_own_limit(tmp_path: Path, target
         ),
         ("{kind: terminal, max_concurrent: 2}", "max_concurrent"),
         ("{kind: function, function: 'b.py:f', stream: true}", "stream: a function returns its whole reply"),
-        ("{kind: function, function: 'b.py:nothing'}", "expected a function or an object of the OpenAI Agents SDK, "),
+        ("{kind: function, function: 'b.py:nothing'}", "a function is needed, or an object of the OpenAI Agents SDK, "),
     ],
 )
 def test_what_does_not_fit_is_an_error_before_anything_runs(tmp_path: Path, target: str, rule: str) -> None:

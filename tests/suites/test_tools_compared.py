@@ -190,7 +190,7 @@ def test_a_count_of_calls_refuses_a_misspelt_tool_and_takes_one_that_is_never_ca
             evaluate([row], [{**fields, "config": {option: ["refnud"]}}], store="kept.db")
     run = evaluate([row], [{**fields, "config": {"only": ["cancel"]}}], store="kept.db")
     assert [outcome.scores["tool_call_count"].raw for outcome in run.outcomes()] == [0]
-    with pytest.raises(UsageError, match="'only' is empty"):
+    with pytest.raises(UsageError, match="only is empty"):
         evaluate([row], [{**fields, "config": {"only": []}}], store="kept.db")
 
 

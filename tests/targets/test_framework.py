@@ -171,7 +171,7 @@ def test_the_guide_says_what_is_recorded_of_each_and_with_which_version_it_was_t
 
 
 def test_what_is_neither_names_what_is_needed() -> None:
-    with pytest.raises(UsageError, match=r"expected a function or an object of .*; got a dict"):
+    with pytest.raises(UsageError, match=r"a function is needed, or an object of .*; got a dict"):
         as_target({})
     with pytest.raises(UsageError, match=r"an object of the OpenAI Agents SDK, .* is needed, got a object"):
         FrameworkTarget(object())

@@ -60,7 +60,7 @@ async def test_what_was_not_recorded_is_an_error_that_names_the_turn(said: list[
     with pytest.raises(SuiteFault) as caught:
         await talk(target(*TALK), *said)
     assert (why in str(caught.value), caught.value.kind) == (True, "unrecorded")
-    assert caught.value.evidence == "the user's messages in the recording\nturn 1: Hi\nturn 2: Bye"
+    assert caught.value.evidence == "what the user said when it was recorded\nturn 1: Hi\nturn 2: Bye"
 
 
 async def test_a_turn_that_was_recorded_with_an_error_has_no_reply() -> None:

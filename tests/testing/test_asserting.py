@@ -140,7 +140,7 @@ def test_an_assertion_may_ask_the_judge() -> None:
 def test_what_does_not_apply_is_said() -> None:
     with pytest.raises(SuiteFault, match=r"nothing was asserted, because nothing applies: contains: .*ground"):
         viva_assert(WORDS, ["contains"])
-    with pytest.warns(UserWarning, match=r"viva_assert: not applicable: contains: ") as caught:
+    with pytest.warns(UserWarning, match=r"viva_assert: does not apply: contains: ") as caught:
         viva_assert(WORDS, ["contains", {"metric": "turn_count", "threshold": 1}])
     assert Path(caught[0].filename) == Path(__file__)
 

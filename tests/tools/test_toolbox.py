@@ -436,7 +436,7 @@ async def test_a_tool_that_asks_needs_somebody_who_says_something(server: Loopba
         (lambda: Toolbox([REFUND], {"refund": []}), "handlers.refund: an empty list of cases answers no call"),
         (
             lambda: Toolbox([REFUND], {"refund": [{"result": 1}, {"result": 2}]}),
-            "handlers.refund: case 1 has no 'when' and matches every call, so later ones never apply",
+            "handlers.refund: case 1 has no when and matches every call, so later ones never apply",
         ),
         (
             lambda: Toolbox([REFUND], {"refund": {"result": 1, "when": {"a": 1}, "arguments": {"a": "fuzy"}}}),

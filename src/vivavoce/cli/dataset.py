@@ -205,7 +205,7 @@ def capture_conversation(
 ) -> None:
     """Turn a stored conversation into a dataset row, so that every run repeats it.
 
-    The row has the user's messages and any reference answers. Keys, e-mail addresses, phone, card and
+    The row has the user's messages and what was known about the right answer. Keys, e-mail addresses, phone, card and
     account numbers are removed, and the command lists what it removed. If there are several trials, the first failed
     trial is used.
     """

@@ -148,7 +148,7 @@ def command(
     ] = FIRST,
     show_list: Annotated[bool, typer.Option("--list", help="List the templates without writing anything.")] = False,
 ) -> None:
-    """Create a suite that runs at once: conversations, a bot to test, a test for pytest and a workflow for GitHub.
+    """Create a suite that runs as it is: conversations, a bot to test, a test for pytest and a workflow for GitHub.
 
     Each template has one planted mistake for the first run to find, and needs no key. In a git repository, the workflow
     and .gitignore are written to the root of the repository. Existing files are never overwritten: if one exists,

@@ -89,7 +89,7 @@ SampleOption = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Judge only a random sample of N conversations; rates are estimates for all of them, with an interval.",
+        help="Judge only a random sample of N conversations; rates are estimates for all, with an interval.",
     ),
 ]
 ByOption = Annotated[

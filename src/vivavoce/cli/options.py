@@ -149,7 +149,7 @@ RecordingOption = Annotated[
         "--recording",
         metavar="FILE",
         help="Test a new release offline: answer its tools from this recording (viva export --format recordings) and "
-        "compare each conversation with it, turn by turn. A call that is not in the recording is an error.",
+        "compare each conversation with it, turn by turn. A call that is not in it is an error.",
     ),
 ]
 LiveOption = Annotated[

@@ -172,7 +172,7 @@ def _check_named(
     if len(paths) > 1 and resume is not None:
         raise UsageError("--resume continues one run; name one suite")
     if len(paths) > 1 and output is not None:
-        raise UsageError("--output works with one suite; with several suites, set output: in each of them")
+        raise UsageError("--output is a folder for one suite; write output: in each of several suites")
 
 
 def _check_one_way(chosen: Mapping[str, object]) -> None:
@@ -184,7 +184,7 @@ def _check_one_way(chosen: Mapping[str, object]) -> None:
 def _check_resume(resume: str | None, *, errors: bool, fresh: bool) -> None:
     """Refuse options that do not go with a resumed run; `fresh` is whether any of them is only for a new run."""
     if errors and resume is None:
-        raise UsageError("--errors needs --resume RUN: it retries conversations that ended with an error")
+        raise UsageError("--errors needs --resume RUN: it retries what ended with an error")
     if resume is not None and fresh:
         raise UsageError(
             "--resume uses the options the run was started with; it can be combined only with --errors, --max-calls, "

@@ -119,7 +119,7 @@ def note(
 ) -> None:
     """Give a run a title, notes and tags, or print them.
 
-    Pages, lists, exports and comparisons show them, and the audit log says who wrote them. Scores do not change.
+    Scores do not change, and the audit log says who wrote them. Pages, lists, exports and comparisons show them.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

@@ -183,7 +183,7 @@ def jobs(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per job.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """List the jobs of the servers of a store, newest first, or cancel one; this works without a running server.
+    """List the jobs of the servers of a store, newest first, or cancel one; no server needs to run.
 
     A server that runs a cancelled job finishes the conversations in progress; cancel the job again to stop these, too.
     If no server runs the job, it ends immediately, and no server continues it.

@@ -50,7 +50,7 @@ def command(
     ] = None,
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="gc: delete only runs that ended longer ago, such as 12h, 30d or 8w."),
+        typer.Option(metavar="AGE", help="gc: delete only runs that ended before this age, such as 12h, 30d or 8w."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="gc: show what would be deleted without deleting anything.")
@@ -63,8 +63,8 @@ def command(
 
     A store is a file, or a PostgreSQL database: postgresql://user@host/database. info shows what is in the store.
     migrate shows how the schema would be upgraded, asks, backs up a file first, and upgrades it; no other command
-    changes the schema. It refuses while other programs use the store. backup copies a file while other programs may
-    write to it, and restore replaces the content of a file with that of a backup. Use pg_dump to back up a PostgreSQL
+    changes the schema. It refuses while other programs use the store. backup copies a file to a new one while others
+    may write, and restore replaces the content of a file with that of a backup. Use pg_dump to back up a PostgreSQL
     store. gc deletes old finished runs with everything that belongs to them, and cached replies older than every
     remaining run; it never deletes a run that is unfinished or in use. copy adds what is missing to the second store,
     does not change the first, and lists what it leaves out, such as tokens and the audit log; if it is interrupted,

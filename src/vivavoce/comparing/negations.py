@@ -562,18 +562,16 @@ def forbidden_act(rule: str) -> str:
     act = None if is_foreign_ban(text) else _without_ban(text)
     if act is None:
         if is_foreign_ban(text):
-            raise ValueError(f"'{rule}' is a ban, but bans are understood only in English and German; {_EXAMPLE}")
+            raise ValueError(f"'{rule}' is a ban, but bans can be read in English and German only; {_EXAMPLE}")
         if _BAN_AS_STATEMENT.match(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
-            raise ValueError(f"'{rule}' is ambiguous: it may forbid the act, or forbid omitting it; {_EXAMPLE}")
+            raise ValueError(f"'{rule}' is ambiguous: a ban, or an omission; {_EXAMPLE}")
         return rule
     if not re.search(r"\w", act):
         raise ValueError(f"'{rule}' does not say what is forbidden; {_EXAMPLE}")
     if _EXCEPTION.search(act):
-        raise ValueError(
-            f"'{rule}' is a conditional ban; {_EXAMPLE}; include the condition, as in \"refund without a yes\""
-        )
+        raise ValueError(f"'{rule}' is a conditional ban; {_EXAMPLE}, with the condition: \"refund without a yes\"")
     if _BAN_AS_STATEMENT.match(act) or _without_ban(act) is not None:
-        raise ValueError(f"'{rule}' forbids leaving something out; write the required action under 'must'")
+        raise ValueError(f"'{rule}' bans an omission; put the required action into must")
     return act
 
 

@@ -182,9 +182,9 @@ class _Table:
         yield from self._rows(records)
         for file, keys in self._alone.items():
             if candidates := keys.candidates(set(self._columns.values())):
-                rule = "no known column says which conversation a message belongs to"
+                rule = "no known column names the conversation of a message"
                 other = "leave the column out if the file is one conversation"
-                hint = f"if it is {' or '.join(candidates)}, pass --field id={candidates[0]}; {other}"
+                hint = f"name it if it is {' or '.join(candidates)}: --field id={candidates[0]}; {other}"
                 raise UsageError(Problem(f"{rule}; columns: {', '.join(self._seen)}; {hint}", file))
 
     def _rows(self, records: Iterable[Record]) -> Iterator[Member]:

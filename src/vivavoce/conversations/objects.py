@@ -161,7 +161,7 @@ def _fields(value: Any) -> object:
             return method()
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    rule = "pass plain data that json.dumps accepts"
+    rule = "give plain data, as json.dumps takes it"
     raise UsageError(f"an object of the class {kind} cannot be read; {rule}")
 
 

@@ -131,7 +131,7 @@ def _check_alone(row: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) 
             raise ValueError(f"a row with 'sessions' cannot have its own '{name}'; write it into a session")
     own, theirs = row.get("expect"), any(session.get("expect") is not None for session in sessions)
     if isinstance(own, list) or (own is not None and theirs):
-        rule = "a list of turns in each session, or as a mapping in the row, such as {all: [...]}, for all sessions"
+        rule = "a list of turns in a session, or in the row a mapping such as {all: [...]} for all sessions"
         raise ValueError(f"with 'sessions', write 'expect' either as {rule}")
 
 

@@ -66,7 +66,7 @@ def wrong_calls(options: CallOptions, known: KnownTools) -> Iterator[CallMistake
         return
     tools = names.intersection(options.only) if options.only is not None else known.expected
     if known.expected and not tools.difference(options.ignore):
-        yield CallMistake("", "'only' and 'ignore' exclude all calls that rows expect, so nothing would be compared")
+        yield CallMistake("", "only and ignore exclude all calls that rows expect, so nothing would be compared")
     elif known.references and options.is_always_true_without_calls and not any(map(options.counts, known.expected)):
         message = f"no row expects a call, and mode {options.mode} is true of any calls then; write mode: strict"
         yield CallMistake("mode", message)

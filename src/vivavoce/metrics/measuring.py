@@ -185,7 +185,7 @@ class ExactMetric(StepwiseMetric):
         size = min(1 if self.scope == "turn" else self.window, len(turns))
         measured_turns = size * len(turns) - size * (size - 1) // 2
         if measured_turns > MAX_MEASURED_TURNS:
-            problem = f"windows of {size:,} turns over {len(turns):,} turns add up to {measured_turns:,} turns"
+            problem = f"windows of {size:,} turns in {len(turns):,} turns have {measured_turns:,} turns together"
             raise GraderFault(f"{problem}, at most {MAX_MEASURED_TURNS:,} allowed", kind="limit")
         return [Part(metric_input, turns, max(0, end - size), (), end) for end in range(1, len(turns) + 1)]
 

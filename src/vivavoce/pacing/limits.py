@@ -266,7 +266,7 @@ class Limiter:
         """Give a slot back."""
         with self._lock:
             if not self._in_flight:
-                raise RuntimeError("released a slot that was not acquired")
+                raise RuntimeError("a slot was released that was not held")
             self._in_flight -= 1
             if self._stale:
                 self._stale -= 1
@@ -669,9 +669,7 @@ def check_handle_limit() -> None:
     """
     limit, needed = handle_limit(), HANDLES_OF_PROCESS + HANDLES_PER_CONVERSATION
     if limit is not None and limit < needed:
-        raise UsageError(
-            f"this process may open only {limit} files, but viva needs {needed}; raise the limit: ulimit -n 1024"
-        )
+        raise UsageError(f"only {limit} files may be open at a time, and viva needs {needed}; raise it: ulimit -n 1024")
 
 
 def too_few_handles() -> str:

@@ -395,10 +395,7 @@ class Judges:
         if result.error is not None:
             what, why = "could not be measured", str(result.error)
         elif FALLBACK in result.extra:
-            what, why = (
-                "was asked again with a simpler question",
-                f"the first answer could not be read: {result.extra[FALLBACK]}",
-            )
+            what, why = "was asked more simply", f"the first answer could not be read: {result.extra[FALLBACK]}"
         else:
             return
         if (name, what) not in self._warned:

@@ -367,7 +367,7 @@ def _judge_fault(
         unfounded = None
         dismissed = _not_early(metric_input) if tester_left else "the tester did not end this conversation"
     else:
-        unfounded = _evidence_problem(finding, "not in any message that the user wrote")
+        unfounded = _evidence_problem(finding, "in no message that the user wrote itself")
         dismissed = unfounded or _refutation(fault.kind, finding, metric_input)
     data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed, "unfounded": unfounded is not None}
     state: FindingState = "skip" if dismissed else "fail" if fault.decisive else "partial"

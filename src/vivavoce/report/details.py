@@ -460,4 +460,4 @@ def check_even(run: Run, what: str) -> None:
         UsageError: they were drawn with unequal probabilities.
     """
     if note := uneven_note(run):
-        raise UsageError(f"{note}, so {what}; its summary has the estimates for all conversations")
+        raise UsageError(f"{note}, so {what}; its summary has the estimates for all")

@@ -68,7 +68,7 @@ def partial_note(run: Run) -> str | None:
     if run.partial_of is None:
         return None
     if (special := description(run)) is not None:
-        return f"{special.words}; it cannot be a baseline or a point in a trend"
+        return f"{special.words}; it cannot be a baseline or a point of a trend"
     return f"partial: reruns part of {run.partial_of}; not used for baselines or trends"
 
 

@@ -306,7 +306,7 @@ def ragas_row(sample: EvaluationSample) -> dict[str, Any]:
 
 def _message(message: AnyMessage, index: int) -> dict[str, Any]:
     if message.role not in TYPES:
-        raise ValueError(f"message {index} ({message.role}): Ragas has no message with this role; leave it out")
+        raise ValueError(f"message {index} ({message.role}): Ragas has no such message; leave it out for Ragas")
     content = message.content
     if isinstance(content, list) and not all(isinstance(part, TextPart) for part in content):
         raise ValueError(f"message {index} ({message.role}): Ragas supports only text messages")

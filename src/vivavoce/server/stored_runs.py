@@ -63,7 +63,7 @@ class StoredRuns:
     def _check_suite(self, run: Run, spec: Mapping[str, Any]) -> None:
         differences = [self._differences(spec, served) for served in self._read_source(run)]
         if all(differences):
-            raise _refusal(run, f"{' and '.join(differences[0])} changed in {run.option('suite')}")
+            raise _refusal(run, f"{run.option('suite')} changed its {' and '.join(differences[0])}")
 
     def _differences(self, spec: Mapping[str, Any], served: Suite) -> list[str]:
         now = dump_spec(served)
@@ -110,9 +110,9 @@ class StoredRuns:
         expected = dump_spec(described_suite(data, served.base, TEST))
         self._check_keys(run, spec, {"driver", "dataset", "graders", "target", "tester", "gate"})
         if len(targets) != 1 or described_targets(spec) != described_targets(expected):
-            raise _refusal(run, f"the target changed in {suite}")
+            raise _refusal(run, f"{suite} changed its target")
         if Path(run.base).resolve() != served.base.resolve() or spec["dataset"].keys() - {"rows", "fields"}:
-            raise _refusal(run, "its files differ from those of its suite")
+            raise _refusal(run, "its files differ from its suite's")
         self._check_tester(run, dict(spec.get("tester") or {}), served)
         standard = {name: _dump(FunctionGraderSpec.model_validate(grader)) for name, grader in GRADERS.items()}
         others = {name: grader for name, grader in spec["graders"].items() if grader != standard.get(name)}

@@ -286,7 +286,7 @@ def _load_resumable(run: Run) -> Run:
         UsageError: it is the run of a suite, or it is finished.
     """
     if run.option("dataset") != GIVEN_IN_PYTHON:
-        raise UsageError(f"run {run.id} was started from a suite; continue with: viva run --resume {run.id}")
+        raise UsageError(f"run {run.id} is the run of a suite; continue with: viva run --resume {run.id}")
     if run.status == "finished":
         raise UsageError(f"run {run.id} is finished; there is nothing to resume")
     return run

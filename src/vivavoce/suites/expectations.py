@@ -245,7 +245,7 @@ def without_expect(sample: Sample) -> None:
         UsageError: it has some.
     """
     if sample.expect is not None:
-        raise UsageError("the row has 'expect', but a stream needs its metrics in advance; add 'expect' to the metrics")
+        raise UsageError("the row has 'expect', which a stream cannot know in advance; name the metric 'expect', too")
 
 
 def _expects(row: object) -> bool:

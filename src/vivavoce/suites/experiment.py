@@ -364,9 +364,7 @@ def suite_of(run: Run) -> Suite:
         UsageError: the run was started in Python, or its target contained a key.
     """
     if is_from_python(run):
-        raise UsageError(
-            f"run {run.id} was started in Python, and its conversations exist only there; start it again in Python"
-        )
+        raise UsageError(f"run {run.id} was started in Python, where its conversations are; start it again there")
     if is_watched(run):
         raise UsageError(
             f"the conversations of {run.id} came from traces and cannot be repeated; grade them again with: "

@@ -126,7 +126,7 @@ class CascadeSpec(Spec):
         if self.model is None and self.metric is None:
             raise ValueError("needs model, metric or both for the first judge")
         if self.config and self.metric is None:
-            raise ValueError("config sets options of a different metric; name that metric with 'metric'")
+            raise ValueError("config is for another metric; name it with metric")
         if wrong := wrong_thresholds(self.fails_below, self.passes_from):
             raise ValueError(wrong)
         return self
@@ -344,7 +344,7 @@ def _check_errors(errors: Errors, op: Operator, on: RateBound, pass_op: Operator
     if errors == "fail" and op not in ("gt", "gte"):
         raise ValueError(f"errors: fail counts errors as 0, which op: {op} could reward; write op: gt or gte")
     if errors == "fail" and on in ("corrected", "corrected_lower"):
-        raise ValueError(f"errors: fail counts scores that no judge gave, but on: {on} corrects only a judge's scores")
+        raise ValueError(f"errors: fail counts scores without a judge, but on: {on} corrects only a judge's")
 
 
 class ConditionSpec(Spec):

@@ -164,7 +164,7 @@ def _check_no_code(spec: AnyGraderSpec) -> None:
             raise _Unproven("this grader also uses an embedding model, whose answers are not stored")
     code = next((name for name in names if name is not None and is_file_reference(name)), None)
     if code is not None:
-        raise _Unproven(f"{code} decides this score, and pages never run code")
+        raise _Unproven(f"{code} decides it, and pages never run code")
 
 
 def _with_judges(spec: AnyGraderSpec, score: Score) -> Iterator[AnyGraderSpec]:

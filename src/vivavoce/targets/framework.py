@@ -121,8 +121,8 @@ def of_target(messages: Iterable[AnyMessage]) -> list[AnyMessage]:
 
 def waits_for(name: str, what: str) -> TargetFault:
     """Return the fault of a target that waits for a decision that nobody makes in a conversation."""
-    hint = "decide it in a function that you use as the target, or let the tool run without approval"
-    return TargetFault(f"{name} is waiting for {what}, which a conversation cannot provide; {hint}", kind="interrupted")
+    hint = "decide it in a function that is the target, or let the tool act without being asked"
+    return TargetFault(f"{name} waits for {what}, which a conversation cannot give; {hint}", kind="interrupted")
 
 
 def usage_in(used: object, **names: str) -> Usage | None:
@@ -242,9 +242,9 @@ class FrameworkTarget:
             TargetFault: the framework failed.
         """
         if opening.state is not None:
-            hint = "call it from a function that takes 'state', and name that function"
+            hint = "make it in a function that takes 'state' and returns it, and name that function"
             raise SuiteFault(
-                f"state: {self.name} is an object of {self.framework.title}, which cannot receive a state; {hint}"
+                f"state: {self.name} is an object of {self.framework.title}, which does not receive it; {hint}"
             )
         beginning = Beginning(opening.conversation_id, self.name, self.stream, self.options)
         return FrameworkSession(self, await _theirs(self, self.framework.open(self.prepared, beginning)))

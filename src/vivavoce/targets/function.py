@@ -201,7 +201,7 @@ def as_target(thing: object, name: str | None = None, *, stream: bool = False) -
             return cast("Target", made(thing, name, stream=stream, framework=framework))
     if not callable(thing):
         known = lazy("vivavoce.targets.framework:known_objects")()
-        raise UsageError(f"expected a function or {known}, got a {type(thing).__name__}")
+        raise UsageError(f"a function is needed, or {known}; got a {type(thing).__name__}")
     if stream:
         raise UsageError("stream: a function returns its whole reply; use stream with an object of a framework")
     return FunctionTarget(cast("Any", thing), name)

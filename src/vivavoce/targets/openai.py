@@ -186,7 +186,7 @@ class OpenAISession:
         self, call: ToolCall, answer: ToolMessage, history: Sequence[AnyMessage], world: World
     ) -> None:
         if not self.tools.max_steps or (answer.metadata or {}).get("answered_by") == "mcp":
-            found = "no tool can answer it again"
+            found = "no tool answers it again"
         else:
             try:
                 again = await self.tools.answer(call, history, world)
@@ -195,7 +195,7 @@ class OpenAISession:
                 found = str(fault)
         if found is not None and self.has_state:
             then = f"{call.name}({shorten(call.function.arguments, 120)}) answered {shorten(answer.text, 120)}"
-            raise SuiteFault(f"cannot restore the state: {then}, but {found}", kind="no_state")
+            raise SuiteFault(f"no state to return to: {then}, but {found}", kind="no_state")
 
     async def state(self) -> dict[str, Any] | None:
         """Return the state of the row as the tools left it, None where the row has none or it is not known."""

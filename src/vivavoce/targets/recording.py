@@ -100,7 +100,7 @@ class RecordingSession:
         return SuiteFault(
             f"{self.place} has no reply for {turn_label(turn)} of row '{one.sample}': {why}",
             kind=UNRECORDED,
-            evidence="\n".join(["the user's messages in the recording", *said]),
+            evidence="\n".join(["what the user said when it was recorded", *said]),
         )
 
     async def state(self) -> dict[str, Any] | None:

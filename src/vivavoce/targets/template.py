@@ -107,7 +107,7 @@ def address_template(text: str, place: str, allowed: Sequence[str]) -> Template:
         UsageError: it is not a valid template, or leaves the host open.
     """
     if "{" in urlsplit(text).netloc:
-        raise UsageError(f"{place}: '{text}' has a variable in the host; use variables only after the host")
+        raise UsageError(f"{place}: '{text}' leaves the host open; use variables only after the host")
     return Template(_variables(text, place, allowed), place, _addresses.from_string(text).render)
 
 
@@ -147,8 +147,8 @@ def _variables(text: str, place: str, allowed: Sequence[str]) -> frozenset[str]:
     try:
         names = meta.find_undeclared_variables(_texts.parse(text))
         _texts.from_string(text)
-    except (TemplateError, ValueError) as error:  # such as a number with too many digits
-        raise UsageError(f"{place}: '{shorten(text, 200)}' is not a valid template: {error}") from error
+    except TemplateError as error:
+        raise UsageError(f"{place}: '{text}' is not a valid template: {error}") from error
     for name in sorted(names):
         if name not in allowed:
             raise UsageError(f"{place}: no variable '{name}'{did_you_mean(name, allowed)}")

@@ -87,7 +87,7 @@ class WebSocketTarget:
         if not self.message.variables & {"message", "messages"}:
             raise UsageError(f"{name}.message: it has no '{{{{ message }}}}' and no '{{{{ messages }}}}'")
         if frames.piece is not None and frames.end is None:
-            raise UsageError(f"{name}.piece: needs 'end', the content of the frame after the last piece")
+            raise UsageError(f"{name}.piece: needs end, the content of the frame after the last piece")
 
     async def open(self, opening: Opening) -> WebSocketSession:
         """Connect.

@@ -131,7 +131,7 @@ def _check(outcome: Outcome, session: SharedSession) -> None:
     if len(skipped) == len(outcome.scores):
         raise SuiteFault(f"nothing was asserted, because nothing applies: {'; '.join(skipped)}", kind="inapplicable")
     if skipped:
-        warnings.warn(f"viva_assert: not applicable: {'; '.join(skipped)}", stacklevel=3)
+        warnings.warn(f"viva_assert: does not apply: {'; '.join(skipped)}", stacklevel=3)
 
 
 def _fault(outcome: Outcome, text: str) -> Fault:

@@ -195,7 +195,7 @@ def check_cases(cases: Sequence[Case]) -> None:
         raise ValueError("an empty list of cases answers no call")
     for number, case in enumerate(cases[:-1]):
         if case.always:
-            raise ValueError(f"case {number + 1} has no 'when' and matches every call, so later ones never apply")
+            raise ValueError(f"case {number + 1} has no when and matches every call, so later ones never apply")
 
 
 class FunctionForm(StrictInput):
@@ -309,7 +309,7 @@ def read_approvals(form: object, asking: Collection[str], where: str = "approval
     try:
         approvals: Approvals = _APPROVALS.validate_python(form)
     except ValidationError as error:
-        rule = "approve, refuse, a list of these for successive calls, or a mapping from tool names to these"
+        rule = "approve, refuse, a list of these for one call after the other, or one of these for each tool"
         raise UsageError(f"{where}: must be {rule}; got {form!r:.60}") from error
     if not asking:
         raise UsageError(f"{where}: no tool needs approval; list such tools under needs_approval of the target")

@@ -33,7 +33,7 @@ def check_outward(url: str, *, private: bool) -> None:
     """
     checked_url(url, "the address of a webhook")
     if _NOT_IN_ADDRESSES.search(url):
-        raise UsageError(f"the address of a webhook has only visible ASCII characters; write others in {url!r} as %XX")
+        raise UsageError(f"the address of a webhook has only visible ASCII characters: write others in {url!r} as %XX")
     _address(url, private=private)
 
 

@@ -35,7 +35,7 @@ def test_the_turn_is_named_shown_and_listed(viva: Viva) -> None:
     assert "original          failed" in done.stdout
     output = viva("show", "latest").stdout
     assert "the success rate dropped at turn 2" in output
-    assert "it cannot be a baseline or a point in a trend" in output
+    assert "it cannot be a baseline or a point of a trend" in output
     assert "from each turn, with bot.good" in viva("runs").stdout
     assert "from each turn, with bot.good: viva show asked-" in viva("show", "latest~1", "a").stdout
 

@@ -116,15 +116,15 @@ async def test_an_answer_has_the_documents_that_were_found() -> None:
 
 
 async def test_what_has_no_answer_is_a_fault() -> None:
-    with pytest.raises(TargetFault, match="Pipeline returned store; the answer must be in one of messages, replies"):
+    with pytest.raises(TargetFault, match="Pipeline returned store; an answer is looked for as messages, replies"):
         await asked(FrameworkTarget(Pipeline({"store": {"written": 1}}, store=str)), "Where?")
 
 
 @pytest.mark.parametrize(
     ("inputs", "rule"),
     [
-        ({"ranker": int}, r"the pipeline rag needs ranker\.query, and it receives only text and messages"),
-        ({}, "the pipeline rag has no required input, and so no input receives the message"),
+        ({"ranker": int}, r"the pipeline rag needs ranker\.query, and it only gets a text and messages"),
+        ({}, "the pipeline rag needs nothing, and no input has a place for a message"),
     ],
 )
 def test_inputs_that_are_neither_are_refused_before_anything_runs(inputs: Any, rule: str) -> None:

@@ -119,7 +119,7 @@ async def test_an_image_is_given_as_an_item() -> None:
 
 async def test_a_tool_that_waits_for_approval_is_named() -> None:
     Runner.result = result([], interruptions=[SimpleNamespace(name="refund")])
-    with pytest.raises(TargetFault, match="reception waits for approval of refund, which a conversation") as raised:
+    with pytest.raises(TargetFault, match="reception waits for the approval of refund, which a conversation") as raised:
         await asked(FrameworkTarget(RECEPTION), "Refund me")
     assert raised.value.kind == "interrupted"
 

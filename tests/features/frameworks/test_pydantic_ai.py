@@ -79,7 +79,7 @@ async def test_the_first_piece_is_timed() -> None:
 
 async def test_a_call_that_somebody_else_must_answer_is_named() -> None:
     output = SimpleNamespace(calls=[SimpleNamespace(tool_name="ship")], approvals=[SimpleNamespace(tool_name="pay")])
-    with pytest.raises(TargetFault, match="desk waits for the result or approval of pay, ship"):
+    with pytest.raises(TargetFault, match="desk waits for the result or the approval of pay, ship"):
         await asked(FrameworkTarget(PydanticAgent(output)), "Where?")
 
 

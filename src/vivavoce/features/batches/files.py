@@ -229,7 +229,7 @@ class _Responses:
     def _take(self, line: int, row: Row) -> None:
         told = read_line(row)
         if told.model_hash not in ("", self.model_hash):
-            raise ValueError(f"answers a request to a model other than {self.model}; use the judge of the export")
+            raise ValueError(f"answers a request to another model than {self.model}; use the judge of the export")
         try:
             if told.body is None:
                 raise ModelFault(told.complaint, kind="http")

@@ -374,7 +374,7 @@ def _settled(batch: Batch, key: str, found: Settled) -> AskedQuestion:
     made = AskedQuestion(key, batch.id, batch.run_id, ANSWERED, 0, 1)
     if found.reply is not None:
         return made._replace(usage=found.reply.usage)
-    fault = found.fault or ModelFault("the service returned no result for this request", kind="http")
+    fault = found.fault or ModelFault("the service returned nothing about it", kind="http")
     answered = int(usage_of(fault) is not None)
     failed = made._replace(state=FAILED, answers=answered, failure=failure_of(fault, "judge"), usage=usage_of(fault))
     return failed._replace(then=found.then)

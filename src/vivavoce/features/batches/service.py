@@ -104,7 +104,7 @@ def reply_in(body: Mapping[str, Any], price: Price | None) -> ModelReply:
     try:
         text = json_answer(completion, "json_schema", {})
         if text is None:
-            raise ModelFault("the answer calls a tool that was not offered", kind="format")
+            raise ModelFault("it calls a tool that was not offered", kind="format")
         return json_reply(text, usage)
     except ModelFault as fault:
         charge(fault, usage)

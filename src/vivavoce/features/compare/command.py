@@ -58,8 +58,8 @@ def command(
     fail, and what could not be compared. If a grader itself changed between the runs, its difference does not count.
     With more than two runs, each is compared with the first; the intervals are wider, so that all hold jointly at
     95%. With --fail-on-worse, --fail-on-break or --baseline, decides whether a later run is worse, by one-sided tests
-    at 5%. Exit codes: 0 no regression found, 1 worse, 2 wrong usage, 3 undecided: a likely but uncertain
-    regression, too few samples, errors, or different graders or samples.
+    at 5%. Exit codes: 0 no loss shown, 1 worse, 2 wrong usage, 3 undecided: a likely but uncertain loss, too few
+    samples, errors, or different graders or samples.
     """
     decides = fail_on_worse or fail_on_break or smallest_effect is not None or baseline is not None
     tolerance = Tolerance(smallest_effect, fail_on_break) if decides else None
@@ -125,6 +125,6 @@ def _scores(store: Store, run: str, grading: str | None) -> Grading:
     stored_grading = store.grading(store.run(run, whole=True).id, grading)
     if stored_grading.finished_at is None:
         raise UsageError(
-            f"grading {stored_grading.id} is not complete; continue with: viva run --resume {stored_grading.run_id}"
+            f"the scores {stored_grading.id} are not complete; continue with: viva run --resume {stored_grading.run_id}"
         )
     return stored_grading

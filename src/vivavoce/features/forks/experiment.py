@@ -149,7 +149,7 @@ def _suite(run: Run, path: Path | None, target: Mapping[str, Any] | None) -> Sui
 def _stored_suite(run: Run, target: Mapping[str, Any] | None) -> Suite:
     hint = "set --target, or set --suite to a suite that has a target"
     if is_from_python(run):
-        raise UsageError(f"run {run.id} was started in Python, where its target and graders are defined; pass --suite")
+        raise UsageError(f"run {run.id} was started in Python, which defined target and graders; name a --suite")
     if target is None and (is_watched(run) or run.spec.get("driver") == "replay"):
         raise UsageError(f"the conversations of {run.id} are recorded, so there is no target to continue them; {hint}")
     if target is None and lacks_key(run):

@@ -142,7 +142,7 @@ def _id(block: Row, key: str, index: int) -> str | None:
     identity = block.get(key)
     if identity is None or isinstance(identity, str):
         return identity
-    raise Unreadable(f"message {index}: '{key}' must be text, got {type(identity).__name__}")
+    raise Unreadable(f"message {index}: '{key}' is a text, not {type(identity).__name__}")
 
 
 def _part(block: Row) -> Row | None:

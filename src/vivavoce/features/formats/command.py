@@ -48,7 +48,7 @@ def command(
         typer.Option(
             metavar="PATH",
             help="For fine-tuning formats: the label that marks good conversations, as a dotted path in "
-            "labels; default: labels.people, else labels.passed.",
+            "labels; default: people, else passed.",
         ),
     ] = None,
     good_from: Annotated[

@@ -177,7 +177,7 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
 def _refuse_nothing(source: Path, done: Conversion) -> None:
     if not done.conversations:
         raise NothingRead(
-            f"{source}: no conversation could be read as {done.source.title}, so nothing was written; "
+            f"{source}: read as {done.source.title}, it has no readable conversation, so nothing was written; "
             "name another format with --from"
         )
 
@@ -197,7 +197,7 @@ def _source(files: Sequence[Path], how: How) -> Format:
         names = (
             f"it has: {', '.join(format_.columns)}"
             if format_.columns
-            else "only tables with one message per row have columns"
+            else "only tables with one message per row have any"
         )
         raise UsageError(f"{next(iter(others))}: {format_.title} has no such column; {names}")
     return format_
@@ -331,11 +331,9 @@ def translate(path: Path, name: str | None, loss: Loss) -> tuple[SuiteFormat, Su
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}", path)) from error
     if name is not None and name not in _SUITES:
-        raise UsageError(
-            f"cannot translate suites of '{name}'{did_you_mean(name, _SUITES)}; supported: {', '.join(_SUITES)}"
-        )
+        raise UsageError(f"cannot translate suites of '{name}'{did_you_mean(name, _SUITES)}: {', '.join(_SUITES)}")
     for known in suite_formats():
         if name == known.name or (name is None and known.fits(path, text)):
             loss.format = known.title
             return known, known.read(path, text, loss)
-    raise UsageError(Problem(f"is not a {' or '.join(each.title for each in suite_formats())} suite", path))
+    raise UsageError(Problem(f"is not a suite of {' or '.join(each.title for each in suite_formats())}", path))

@@ -164,7 +164,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8"
-        raise UsageError(Problem(f"is named in the configuration but cannot be read: {why}", path)) from error
+        raise UsageError(Problem(f"is named by the configuration and cannot be read: {why}", path)) from error
 
 
 def read_tests(value: Any, base: Path, loss: Loss) -> Iterator[dict[str, Any]]:

@@ -55,7 +55,7 @@ def _prepared(thing: Any, name: str) -> _Asked:
     if not wanted:
         raise UsageError(f"the tasks of {name} have no placeholder for the message; write {{message}} in a description")
     if len(others) > 1 or (others and "message" in wanted):
-        hint = "a target gets 'message', 'history' and 'conversation_id'; wrap it in a function that fills the others"
+        hint = "it gets 'message', 'history' and 'conversation_id', so fill the others in a function that is the target"
         raise UsageError(f"the tasks of {name} have the placeholders {', '.join(wanted)}; {hint}")
     return _Asked(thing, others[0] if others else "message")
 

@@ -69,7 +69,7 @@ class _Conversation:
         """Raise the fault of the target where it says that it failed."""
         failed = next((event for event in events if getattr(event, "error_code", None)), None)
         if failed is not None:
-            said = f"{failed.error_code}: {getattr(failed, 'error_message', None) or 'no error message'}"
+            said = f"{failed.error_code}: {getattr(failed, 'error_message', None) or 'it says no more'}"
             raise TargetFault(f"{self.beginning.name} ended with {said}", kind="model")
 
     async def close(self) -> None:

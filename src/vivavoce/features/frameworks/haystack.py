@@ -70,9 +70,9 @@ def _prepared(thing: Any, name: str) -> _Asked:
     texts = [(component, key) for component, key, kind in needed if _may_be_text(kind)]
     others = [f"{component}.{key}" for component, key, _ in needed if (component, key) not in (*lists, *texts)]
     if others or not needed:
-        rule = "it receives only text and messages" if others else "so no input receives the message"
-        told = f"needs {', '.join(others)}" if others else "has no required input"
-        raise UsageError(f"the pipeline {name} {told}, and {rule}; wrap it in a function, and use that as the target")
+        rule = "it only gets a text and messages" if others else "no input has a place for a message"
+        told = f"needs {', '.join(others)}" if others else "needs nothing"
+        raise UsageError(f"the pipeline {name} {told}, and {rule}; run it in a function that is the target")
     return _Asked(thing, texts, lists)
 
 
@@ -141,7 +141,7 @@ def _answer(returned: Any, name: str) -> list[Any]:
             if (value := place.get(key)) is not None:
                 return cast("list[Any]", value) if isinstance(value, list) else [value]
     outputs = ", ".join(fields) or "nothing"
-    hint = f"the answer must be in one of {', '.join(_ANSWERS)}; or wrap it in a function, and use that as the target"
+    hint = f"an answer is looked for as {', '.join(_ANSWERS)}; run it in a function that is the target"
     raise TargetFault(f"{name} returned {outputs}; {hint}", kind="format")
 
 

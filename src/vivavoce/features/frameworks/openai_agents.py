@@ -44,7 +44,7 @@ class _Conversation:
         result = await self._run(_given(messages[-1]), token)
         if asking := getattr(result, "interruptions", None):
             names = ", ".join(str(getattr(one, "name", None) or "a tool") for one in asking)
-            raise waits_for(self.beginning.name, f"approval of {names}")
+            raise waits_for(self.beginning.name, f"the approval of {names}")
         self.agent = result.last_agent
         return Reply(_messages(result), _usage(result))
 

@@ -53,7 +53,7 @@ class _Conversation:
         result = await self.agent.run(text_of(messages, _TITLE), **options)
         if hasattr(result.output, "approvals") and hasattr(result.output, "calls"):
             waiting = [call.tool_name for call in (*result.output.approvals, *result.output.calls)]
-            raise waits_for(self.beginning.name, f"a result or approval of {', '.join(waiting)}")
+            raise waits_for(self.beginning.name, f"the result or the approval of {', '.join(waiting)}")
         self.history = result.all_messages()
         new = to_jsonable_python(result.new_messages(), bytes_mode="base64", exclude_none=True)
         told = of_target(messages_of(new, "pydantic-ai"))

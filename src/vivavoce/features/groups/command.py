@@ -44,9 +44,9 @@ def command(
 ) -> None:
     """Compare the pass rates of groups in a run, and name the groups that differ from the others beyond chance.
 
-    Each group is compared with the other groups, except those already found to differ. With many groups, some seem
-    to differ by chance: on average, at most 5% of the named groups do. With --pairs, groups are compared within each
-    case: the same question under two names, or in two dialects.
+    Each group is compared with all others that do not differ from each other. With many groups, some seem to differ by
+    chance: on average, at most 5% of the named groups do. With --pairs, groups are compared within each case: the same
+    question under two names, or in two dialects.
     """
     with Store.open(store_of(store), create=False) as opened:
         scores = opened.grading(opened.run(run).id, grading)

@@ -52,7 +52,7 @@ def command(
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Export the human labels of a run, show how well a grader agrees with them, or list where people disagree.
+    """Export the human labels of a run, show how well a grader agrees with them, or list where people differ.
 
     People label conversations on the pages (`viva view`, Label) or through the API. Scores do not change. With
     --label, graders are compared with the `labels` of the dataset's rows: one Markdown table per grader.

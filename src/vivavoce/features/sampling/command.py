@@ -90,9 +90,7 @@ def _earlier(store: Store, suite: str, run: str | None) -> tuple[Run, Grading] |
         return None if known is None else (known, store.grading(known.id))
     known = store.run(run)
     if known.suite != suite:
-        raise UsageError(
-            f"run {known.id} belongs to the suite '{known.suite}', not to '{suite}'; name a run of this suite"
-        )
+        raise UsageError(f"run {known.id} is of the suite '{known.suite}', not of '{suite}'; name a run of this suite")
     return known, store.grading(known.id)
 
 

@@ -105,7 +105,7 @@ def command(
     no_cache: NoCacheOption = False,
     window: WindowOption = "24h",
     least: Annotated[int, typer.Option(min=1, help="Minimum conversations for the gate.")] = MIN_CONVERSATIONS,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report only problems.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report only what cannot be judged.")] = False,
     status: StatusOption = False,
     check: CheckOption = False,
     as_json: JsonOption = False,

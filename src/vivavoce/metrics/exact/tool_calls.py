@@ -382,7 +382,7 @@ class CallOptions:
 
     def __post_init__(self) -> None:
         if self.only is not None and not set(self.only) - set(self.ignore):
-            what = "'only' and 'ignore' leave no tool" if self.only else "'only' is empty"
+            what = "only and ignore leave no tool" if self.only else "only is empty"
             raise UsageError(f"{what}, so no call would be compared")
         if self.failed_when is not None and expression(self.failed_when).matches_everything:
             raise UsageError(f"failed_when: '{self.failed_when}' matches every result, so no call would be compared")

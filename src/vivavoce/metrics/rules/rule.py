@@ -59,7 +59,7 @@ class Rule(StrictInput):
         for other, names in _GOES_WITH.items():
             for name in names if other != head else ():
                 if getattr(self, name):
-                    raise ValueError(f"'{name}' works with '{other}', not with '{head}'")
+                    raise ValueError(f"{name} goes with {other}, not with {head}")
         if head == "each" and not (self.only_after or self.followed_by):
             raise ValueError("'each' needs only_after/followed_by")
         if head == "at_most" and self.of is None:
@@ -72,18 +72,18 @@ class Rule(StrictInput):
         assert event is not None
         if head == "at_most":
             if event.same and (event.call is None or any(name != other for name, other in event.same.items())):
-                raise ValueError("of: 'same' must use argument names of the counted call")
+                raise ValueError("of: in same, use argument names of the counted call")
             return
         for name in ("same", "within_turns"):
             if getattr(event, name) is not None:
                 hint = "; write it in the event that is compared with this one" if _GOES_WITH[head] else ""
-                raise ValueError(f"{head}: '{name}' has nothing to compare with{hint}")
+                raise ValueError(f"{head}: {name} has nothing to compare with{hint}")
         for name, index, other in self.events:
             if name in _GOES_WITH:
                 continue
             place = name if index is None else f"{name}.{index}"
             if other.same and event.call is None:
-                raise ValueError(f"{place}: 'same' compares arguments, so '{head}' must be a call")
+                raise ValueError(f"{place}: same needs a call in {head} to compare arguments with")
             if name == "only_after" and other == event:
                 raise ValueError(f"{place}: no event comes before its own first occurrence, so the rule always fails")
 

@@ -380,7 +380,7 @@ def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
 def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
     """Return in a sentence where counts of samples alone say otherwise than the means; None where they never do."""
     by = [
-        f"{safe(grader.name)} has {grader.wins:,} better and {grader.losses:,} worse samples "
+        f"{safe(grader.name)} has {grader.wins:,} better and {grader.losses:,} worse "
         f"(sign test: p {p_text(grader.sign_p_value)})"
         for grader in graders
         if grader.p_value is not None

@@ -52,7 +52,7 @@ def _schema_of_store(connection: Any, place: str) -> str:
     schema = stores[0] if stores else new
     if schema is None:
         raise StoreError(
-            f"{place}: no schema on its search_path exists and is usable by this user; ask the owner of the "
-            "database to run: CREATE SCHEMA NAME, or: GRANT USAGE ON SCHEMA NAME TO USER"
+            f"{place}: its search_path names no schema that exists and that this user may use; the owner of the "
+            "database runs: CREATE SCHEMA NAME, or: GRANT USAGE ON SCHEMA NAME TO USER"
         )
     return str(schema)

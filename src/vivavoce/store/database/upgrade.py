@@ -111,8 +111,8 @@ def _check_definitions(connection: Connection, place: str, version: str) -> None
         if version != HEAD and _is_older_definition(sql):  # compared once it is upgraded
             continue
         raise StoreError(
-            f"{place}: {kind} '{name}' differs from vivavoce's schema and may change or block reads and "
-            "writes; use a store that no other program has changed"
+            f"{place}: {kind} '{name}' differs from vivavoce's schema and may change or block what is read and "
+            "written; use a store that no other program has changed"
         )
 
 

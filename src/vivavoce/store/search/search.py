@@ -401,10 +401,10 @@ class Searcher:
     def _needs_writer(self, connection: Connection, pending: AnySelect) -> StoreError:
         """Return what is said where texts are still to be indexed and this user may not write."""
         count = connection.execute(select(func.count()).select_from(pending.subquery())).scalar_one()
-        hint = f", or let this user index them: {_GRANTS}" if on_postgresql(connection) else ""
+        hint = f", or let this one index: {_GRANTS}" if on_postgresql(connection) else ""
         return StoreError(
             f"{self._database.place}: {count:,} of the texts to search are not indexed yet, and this user may only "
-            f"read; search once as a user with write access{hint}"
+            f"read; search once as a user that may write{hint}"
         )
 
 
