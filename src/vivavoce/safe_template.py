@@ -428,7 +428,7 @@ def _parts_of(node: nodes.Node) -> Iterator[nodes.Node]:
 def _check_call(node: nodes.Call, refuse: Callable[[str], TemplateSyntaxError]) -> None:
     method = node.node.attr if isinstance(node.node, nodes.Getattr) else None
     if method not in METHODS or node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
-        raise refuse(f"a call to '{method}'" if method else "a call")
+        raise refuse(f"a call of '{method}'" if method else "a call")
 
 
 def _loop_values(values: object, steps: int) -> Iterator[Any]:

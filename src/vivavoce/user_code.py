@@ -121,7 +121,7 @@ def check_callable(thing: object, reference: str, kind: str) -> Callable[..., An
             f"'{reference}' is the class {thing.__name__} itself; name a function or an object of the class"
         )
     if not callable(thing):
-        raise UsageError(f"'{reference}' is a {type(thing).__name__}; {kind} must be callable")
+        raise UsageError(f"'{reference}' is a {type(thing).__name__}; {kind} is a function or a callable object")
     return thing
 
 

@@ -137,7 +137,7 @@ def test_older_names_of_options_mean_the_same() -> None:
         ({"max_turn": 3}, "max_turn"),
         ({"strategy": "crescend"}, "did you mean 'crescendo'"),
         ({"tools": [AnalyzeTool()] * 2}, "two tools are called 'analyze_response'"),
-        ({"tools": [7]}, "expected a Tool or a function with a docstring, got 7"),
+        ({"tools": [7]}, "a tool is a Tool or a function with a docstring, got 7"),
         ({"evaluation_metrics": ["coherense"]}, "no metric 'coherense'; did you mean 'coherence'"),
         ({"evaluation_metrics": [CoherenceMetric]}, "the class .*CoherenceMetric; create an instance of it"),
         ({"guard_metrics": [{"metric": "refusal", "treshold": 1}]}, "no option 'treshold'"),

@@ -291,7 +291,7 @@ def test_a_bad_row_is_an_error_that_names_the_sample(rows: list[dict[str, Any]],
     ("name", "text", "rule"),
     [
         ("a.csv", "user_input,colour\na,\n", "a.csv:2 unknown column 'colour'"),
-        ("a.csv", "user_input,rubrics\na,good\n", "a.csv:2 column 'rubrics' needs JSON, but this cell is not valid"),
+        ("a.csv", "user_input,rubrics\na,good\n", "a.csv:2 column 'rubrics' holds JSON, and this cell is not valid"),
         ("a.jsonl", '{"user_input": "a"}\n{"user_input": 5}\n', "a.jsonl:2 user_input: should be a valid string"),
         ("a.jsonl", '{"user_input": "a"}\n{"user_input": []}\n', "a.jsonl:2 user_input: a conversation needs at least"),
         (

@@ -271,7 +271,7 @@ def test_a_mapped_cell_is_read_as_the_field_it_is_for() -> None:
 
 
 def test_a_cell_that_should_be_json_is_an_error_naming_the_column() -> None:
-    with pytest.raises(UsageError, match="column 'tags' needs JSON, but this cell is not valid JSON"):
+    with pytest.raises(UsageError, match="column 'tags' holds JSON, and this cell is not valid JSON"):
         read({"input": "x", "tags": "a, b"}, cells=True)
 
 

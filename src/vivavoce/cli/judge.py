@@ -199,7 +199,7 @@ def _file(names: Sequence[str]) -> Path:
     """
     path = Path(names[0])
     if len(names) > 1 or (not path.exists() and any(sign in names[0] for sign in "*?[")):
-        raise UsageError(f"{names[-1]}: several files need a folder for the results; give one with --parts")
+        raise UsageError(f"{names[-1]}: several files are judged in parts; name a folder for the results with --parts")
     return existing(path)
 
 

@@ -267,7 +267,7 @@ def seconds(option: str, text: str) -> float:
     Raises:
         UsageError: the text cannot be read.
     """
-    return _read_amount(option, text, _SECONDS, "a time like 60s, 5m or 1h")
+    return _read_amount(option, text, _SECONDS, "a time such as 60s, 5m or 1h")
 
 
 def size(option: str, text: str) -> int:
@@ -276,7 +276,7 @@ def size(option: str, text: str) -> int:
     Raises:
         UsageError: the text cannot be read.
     """
-    return int(_read_amount(option, text, _BYTES, "a size like 500MB or 2GB"))
+    return int(_read_amount(option, text, _BYTES, "a size such as 500MB or 2GB"))
 
 
 def share(option: str, text: str) -> float:
@@ -287,7 +287,7 @@ def share(option: str, text: str) -> float:
     """
     found = _read_amount(option, text, _SHARES, "a share like 10% or 0.1")
     if found > 1:
-        raise UsageError(f"{option} must be at most 100%, such as 10% or 0.1; got '{text}'")
+        raise UsageError(f"{option} is a share such as 10% or 0.1, got '{text}', which is more than 100%")
     return found
 
 

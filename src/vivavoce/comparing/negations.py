@@ -569,7 +569,7 @@ def forbidden_act(rule: str) -> str:
     if not re.search(r"\w", act):
         raise ValueError(f"'{rule}' does not say what is forbidden; {_EXAMPLE}")
     if _EXCEPTION.search(act):
-        raise ValueError(f"'{rule}' is a conditional ban; {_EXAMPLE}, with the condition: \"refund without a yes\"")
+        raise ValueError(f"'{rule}' is a ban with an exception; {_EXAMPLE}, with its case: \"refund without a yes\"")
     if _BAN_AS_STATEMENT.match(act) or _without_ban(act) is not None:
         raise ValueError(f"'{rule}' bans an omission; put the required action into must")
     return act

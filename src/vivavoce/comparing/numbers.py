@@ -91,7 +91,7 @@ def _read_numbers(text: str, locale: str | None) -> tuple[Number, ...]:
         return ()
     if len(text) > MAX_TEXT_CHARS:
         raise GraderFault(
-            f"too long to read numbers: {len(text):,} characters, at most {MAX_TEXT_CHARS:,} allowed", kind="limit"
+            f"a text has {len(text):,} characters; numbers can be read in at most {MAX_TEXT_CHARS:,}", kind="limit"
         )
     with counted_work():
         return tuple(_join_numbers(text, list(_Reader(text, convention).numbers())))

@@ -102,7 +102,7 @@ def _check_names(marks: Sequence[SessionMark]) -> None:
         if mark.user is None:
             continue
         if not mark.user.strip() or len(mark.user) > LONGEST_NAME or not mark.user.isprintable():
-            raise ValueError(f"session {mark.number}: 'user' must be one line of 1 to {LONGEST_NAME} characters")
+            raise ValueError(f"session {mark.number}: a 'user' is a name of one line, up to {LONGEST_NAME} characters")
         known = first.setdefault(fold(mark.user), mark)
         if known.user != mark.user:
             raise ValueError(
@@ -132,7 +132,7 @@ def _check_alone(row: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) 
     own, theirs = row.get("expect"), any(session.get("expect") is not None for session in sessions)
     if isinstance(own, list) or (own is not None and theirs):
         rule = "a list of turns in a session, or in the row a mapping such as {all: [...]} for all sessions"
-        raise ValueError(f"with 'sessions', write 'expect' either as {rule}")
+        raise ValueError(f"a row with 'sessions' has 'expect' either as {rule}")
 
 
 def _said_in(sessions: Sequence[Mapping[str, Any]]) -> str:
@@ -156,7 +156,7 @@ def _messages(session: Mapping[str, Any], key: str, number: int) -> list[AnyMess
     content, user = session[key], session.get("user")
     name = str(user) if isinstance(user, int) and not isinstance(user, bool) else user
     if name is not None and not isinstance(name, str):
-        raise ValueError(f"session {number}: 'user' is not a name: {name!r}")
+        raise ValueError(f"session {number}: 'user' is a name, got {name!r}")
     rows = cast("list[Any]", content) if isinstance(content, list) else [content]
     try:
         read = read_messages([said_by_user(row) if isinstance(row, str) else row for row in rows])
@@ -182,7 +182,7 @@ def _each_turn(name: str, session: Mapping[str, Any], messages: Sequence[AnyMess
     if value is None:
         return [None] * turns
     if not isinstance(value, list):
-        raise ValueError(f"session {number}: '{name}' must list one entry per turn (null skips a turn)")
+        raise ValueError(f"session {number}: '{name}' is a list with an entry for each turn (null skips a turn)")
     entries = cast("list[Any]", value)
     if len(entries) != turns:
         problem = f"session {number} has {turns} turn{'s' * (turns != 1)} and {name} has {len(entries)}"
@@ -282,7 +282,7 @@ def conversation_problem(row: Row) -> str | None:
         asks = any(row.get(key) not in (None, "", []) for key in _CONVERSED if key != "messages")
         return None if asks else "a row needs 'messages' or 'input'"
     if not isinstance(messages, list):
-        return f"the messages of a row are {type(messages).__name__}, not a list"
+        return f"the messages of a row are a list, not {type(messages).__name__}"
     try:
         read_messages(cast("list[Row]", messages))
     except ValueError as error:

@@ -74,7 +74,7 @@ def _told_by_content(path: Path) -> tuple[bool, Format | None]:
 
 def _only(names: list[str], path: Path) -> str:
     if len(names) > 1:
-        raise UsageError(Problem(f"matches several formats; choose one with --from: {', '.join(names)}", path))
+        raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(names)}", path))
     return names[0]
 
 

@@ -228,7 +228,7 @@ def _plain(value: Any, column: str) -> Any:
         case _ if hasattr(value, "tolist"):  # numpy's arrays and numbers
             return _plain(value.tolist(), column)
         case _:
-            raise ValueError(f"column '{column}' has {type(value).__name__}, which JSON cannot store")
+            raise ValueError(f"column '{column}' holds {type(value).__name__}, which JSON cannot hold")
 
 
 def _parts(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:

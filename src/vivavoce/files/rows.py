@@ -118,7 +118,7 @@ def _scan_json(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]
     document = JsonDocument(file)
     try:
         if document.first() != "[":
-            yield 1, Problem("a .json file needs a list of rows: [{…}, {…}]", path, 1, 1)
+            yield 1, Problem("a .json file holds a list of rows: [{…}, {…}]", path, 1, 1)
             return
         for line, item in document.items():
             yield line, _object(item, path, line)
@@ -184,8 +184,8 @@ def _object(value: Any, path: Path, line: int) -> Row | Problem:
     if isinstance(value, dict):
         return cast("Row", value)
     if isinstance(value, list):
-        return Problem('expected an object {…}, got list; write a list of messages as {"messages": […]}', path, line)
-    return Problem(f"expected an object {{…}}, got {type(value).__name__}", path, line)
+        return Problem('a row is an object {…}, got list; write a list of messages as {"messages": […]}', path, line)
+    return Problem(f"a row is an object {{…}}, got {type(value).__name__}", path, line)
 
 
 def _csv_row(header: list[str], cells: list[str], path: Path, line: int) -> Row | Problem:

@@ -170,7 +170,7 @@ class Judged(Asked):
 
 def _named(name: str) -> str:
     if name == OWN:
-        raise ValueError(f"'{OWN}' cannot contain itself; write its assertions here")
+        raise ValueError(f"'{OWN}' is this grader itself; write its assertions here")
     if name.endswith((".yaml", ".yml")) or ".py:" in name:
         raise ValueError(f"a row cannot use a metric from a file; write '{name}' under graders of the suite")
     try:

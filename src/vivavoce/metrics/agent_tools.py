@@ -19,7 +19,7 @@ def read_tools_by_agent(written: object, metric: str) -> dict[str, list[Tool]]:
         UsageError: they are not lists of tools by the names of agents, or one name stands there in two spellings.
     """
     if not isinstance(written, Mapping):
-        raise UsageError(f"{metric}: tools needs a list per agent: {{refunds: [refund_order]}}; got {written!r:.80}")
+        raise UsageError(f"{metric}: tools is a list for each agent, {{refunds: [refund_order]}}; got {written!r:.80}")
     found: dict[str, list[Tool]] = {}
     spelled: dict[str, str] = {}
     for agent, tools in cast("Mapping[object, object]", written).items():

@@ -258,7 +258,7 @@ class FunctionMetric(BaseMultiTurnMetric):
             if math.isfinite(number) and config.minimum <= number <= self._highest:
                 return number
         text = shorten(repr(returned), 80)
-        raise GraderFault(f"{self.name} returned {text}; expected {self._expected}", kind="format", evidence=text)
+        raise GraderFault(f"{self.name} returned {text}; it returns {self._expected}", kind="format", evidence=text)
 
     @property
     def _highest(self) -> float:

@@ -179,7 +179,7 @@ def as_named_model(thing: object, name: str, label: str) -> Model:
         return thing
     if isinstance(thing, str | type) or not isinstance(thing, SupportsGenerate) or not callable(thing.generate):
         kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"a {type(thing).__name__}"
-        raise UsageError(f"{label} returned {kind}; expected a model, or an object with generate(prompt, schema=None)")
+        raise UsageError(f"{label} returns {kind}; it returns a model, or an object with generate(prompt, schema=None)")
     return CustomModel(thing, name)
 
 

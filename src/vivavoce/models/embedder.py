@@ -69,7 +69,7 @@ def as_embedder(thing: EmbedderLike) -> Embedder:
         return OpenAIEmbedder(model, base_url=base_url)
     provider, _, model = thing.partition(":")
     if not model:
-        raise UsageError(f"embedder '{thing}': expected local, PROVIDER:NAME or http://host/v1#NAME")
+        raise UsageError(f"embedder '{thing}': a name is local, PROVIDER:NAME or http://host/v1#NAME")
     if provider not in ENDPOINTS:
         raise UsageError(f"embedder '{thing}': no provider '{provider}'{did_you_mean(provider, ENDPOINTS)}")
     endpoint = ENDPOINTS[provider]

@@ -219,7 +219,7 @@ def _split_name(name: str) -> tuple[str, str]:
     provider, _, model = name.partition(":" if ":" in name.partition("/")[0] else "/")
     if not (provider and model):
         forms = "openai:NAME, anthropic:NAME and so on, or http://host/v1#NAME"
-        raise UsageError(f"model '{name}': expected the form {forms}")
+        raise UsageError(f"model '{name}': a name has the form {forms}")
     if provider not in PROVIDERS and provider not in _openers.plugin_names():
         raise UsageError(f"model '{name}': no provider '{provider}'{did_you_mean(provider, _openers.names())}")
     return provider, model

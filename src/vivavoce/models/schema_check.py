@@ -125,7 +125,9 @@ def _best(mistakes: Sequence[Mistake]) -> Mistake | None:
 
 
 def _too_many_references() -> GraderFault:
-    return GraderFault(f"the JSON schema has more than {MAX_REFERENCES} nested references", kind="limit")
+    return GraderFault(
+        f"the JSON schema follows more than {MAX_REFERENCES} references one inside another", kind="limit"
+    )
 
 
 class _Check:

@@ -91,7 +91,7 @@ async def stream_distilled(
         BudgetExhausted: a limit on calls or cost is reached.
     """
     if concurrency < 1:
-        raise UsageError(f"concurrency must be at least 1 conversation at a time; got {concurrency}")
+        raise UsageError(f"concurrency is how many conversations at a time, at least 1; got {concurrency}")
     ids: set[str] = set()
     waiting: deque[asyncio.Task[Distilled]] = deque()
     async with opened_model(model) as opened:

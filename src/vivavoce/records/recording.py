@@ -108,7 +108,7 @@ class RecordedReply(_Line):
         if wrong := next(
             (message.role for message in self.messages if not isinstance(message, AIMessage | ToolMessage)), None
         ):
-            raise ValueError(f"messages: a reply has only assistant and tool messages, got {wrong}")
+            raise ValueError(f"messages: a reply has messages of assistant and tools, got one of {wrong}")
         return self
 
     @model_serializer

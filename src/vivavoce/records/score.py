@@ -446,7 +446,7 @@ class Score(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Score:
         if isinstance(self.raw, float) and not math.isfinite(self.raw):
-            raise ValueError(f"expected a finite score, got {self.raw}")
+            raise ValueError(f"a score is a finite number, got {self.raw}")
         scored = self.value is not None or self.raw is not None
         if (self.state == "scored") != scored:
             rule = "a score has state 'scored' if and only if it has a value"

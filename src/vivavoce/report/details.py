@@ -139,7 +139,7 @@ def lines_of(recording: Recorded) -> Iterator[str]:
     yield "; ".join([f"as recorded: {recording.same:,} of {conversations}", *rest])
     yield from map(_different, recording.different)
     if calls := _calls(recording.calls, recording.ended):
-        yield f"tool calls: {calls}"
+        yield f"calls of tools: {calls}"
     yield from map(_describe_pairs, recording.pairs)
 
 
@@ -154,7 +154,7 @@ def _calls(calls: CallsCovered, ended: list[str]) -> str:
     parts = [
         (calls.answered, "answered from the recording"),
         (calls.live, "answered live"),
-        (calls.missed, f"missing ({'; '.join(ended)}{'; …' * (calls.missed > len(ended))})"),
+        (calls.missed, f"not in it ({'; '.join(ended)}{'; …' * (calls.missed > len(ended))})"),
     ]
     phrases = [f"{number:,} {words}" for number, words in parts if number]
     if calls.unused:

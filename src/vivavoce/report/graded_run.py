@@ -162,5 +162,5 @@ def expected_lines(place: str, suite: str, conversations: int) -> Iterator[str]:
     summary = Summary.model_validate(grading.summary)
     times = conversations / max(summary.attempts, 1)
     if used := by_role({role: usage.times(times) for role, usage in summary.usage.items()}):
-        yield f"like run {before.id}: about {used}"
-    yield from (f"like run {before.id}: {line}" for line in latency_lines(summary))
+        yield f"as run {before.id}: about {used}"
+    yield from (f"as run {before.id}: {line}" for line in latency_lines(summary))

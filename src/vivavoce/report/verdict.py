@@ -127,7 +127,7 @@ def errors_text(errors: int, of_tester: int) -> str:
         return count(errors, "error")
     if of_tester == errors:
         return count(errors, "tester error")
-    return f"{count(errors, 'error')} ({of_tester:,} by the tester)"
+    return f"{count(errors, 'error')} ({of_tester:,} of the tester)"
 
 
 def failed_errors(reason: Reason) -> str:

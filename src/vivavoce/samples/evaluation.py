@@ -167,7 +167,7 @@ def check_order(messages: Sequence[AnyMessage]) -> None:
 
 def _answer(open_calls: list[ToolCall], message: ToolMessage, index: int) -> None:
     if not open_calls:
-        raise ValueError(f"message {index} (tool) must follow an assistant message with an unanswered tool call")
+        raise ValueError(f"message {index} (tool) must follow an assistant message with a tool call still unanswered")
     call_id = message.tool_call_id
     if call_id is None or all(call.id is None for call in open_calls):
         open_calls.pop(0)
@@ -287,7 +287,7 @@ def _from_cell(column: str, cell: str) -> Any:
     try:
         return parse(cell)
     except BrokenJson as error:
-        raise ValueError(f"column '{column}' needs JSON, but this cell is {error}") from error
+        raise ValueError(f"column '{column}' holds JSON, and this cell is {error}") from error
 
 
 def ragas_row(sample: EvaluationSample) -> dict[str, Any]:
@@ -454,7 +454,7 @@ class EvaluationDataset:
         try:
             return hf_dataset(self._columns(), self.to_list())
         except ValueError as error:
-            raise UsageError(f"{error}; to_parquet supports such samples") from error
+            raise UsageError(f"{error}; to_parquet writes such samples, too") from error
 
     def to_polars(self) -> PolarsFrame:
         """Return a polars frame (needs the extra `[polars]`) with the cells that a Parquet file has."""

@@ -429,7 +429,7 @@ def _values(
 ) -> dict[str, Any]:
     """Return what the constructor of `Sample` takes."""
     if "role" in row and "content" in row and not fields:
-        raise ValueError('a row needs the whole conversation, {"messages": […]}, not a single message')
+        raise ValueError('a row is a whole conversation, {"messages": […]}, and this one is a single message')
     if not fields and is_test(row):
         row = as_row(row, cells=cells)
     remaining = with_sessions_joined(_from_cells(row, fields) if cells else dict(row))
@@ -467,7 +467,7 @@ def _cell(column: str, field: str, value: Any) -> Any:
     try:
         return parse(value)
     except BrokenJson as error:
-        raise ValueError(f"column '{column}' needs JSON, but this cell is {error}") from error
+        raise ValueError(f"column '{column}' holds JSON, and this cell is {error}") from error
 
 
 def _field(name: str) -> str:
@@ -484,7 +484,7 @@ def _map_fields(row: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, 
             continue
         if cell is _NOTHING:
             rule = f"write {name}{OPTIONAL} where a row may lack it"
-            raise ValueError(f"this row has no '{path}', the source of fields.{name}; {rule}")
+            raise ValueError(f"this row has no '{path}', where fields.{name} says to look; {rule}")
         values[_field(name)] = cell
     return values
 
@@ -546,7 +546,7 @@ def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], bas
     if path is None:
         return
     if values.get(field) is not None:
-        raise ValueError(f"use either '{field}' or '{name}', not both")
+        raise ValueError(f"a row has a '{field}' or a '{name}', not both")
     if not isinstance(path, str):
         raise ValueError(f"{name}: must be the path of a text file, got {path!r}")
     try:

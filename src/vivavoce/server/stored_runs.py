@@ -63,7 +63,7 @@ class StoredRuns:
     def _check_suite(self, run: Run, spec: Mapping[str, Any]) -> None:
         differences = [self._differences(spec, served) for served in self._read_source(run)]
         if all(differences):
-            raise _refusal(run, f"{run.option('suite')} changed its {' and '.join(differences[0])}")
+            raise _refusal(run, f"{run.option('suite')} has another {' and '.join(differences[0])} now")
 
     def _differences(self, spec: Mapping[str, Any], served: Suite) -> list[str]:
         now = dump_spec(served)
@@ -110,7 +110,7 @@ class StoredRuns:
         expected = dump_spec(described_suite(data, served.base, TEST))
         self._check_keys(run, spec, {"driver", "dataset", "graders", "target", "tester", "gate"})
         if len(targets) != 1 or described_targets(spec) != described_targets(expected):
-            raise _refusal(run, f"{suite} changed its target")
+            raise _refusal(run, f"{suite} has another target now")
         if Path(run.base).resolve() != served.base.resolve() or spec["dataset"].keys() - {"rows", "fields"}:
             raise _refusal(run, "its files differ from its suite's")
         self._check_tester(run, dict(spec.get("tester") or {}), served)

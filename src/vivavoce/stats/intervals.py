@@ -256,7 +256,7 @@ def percentile(values: Sequence[float], q: float) -> float | None:
     Source: R. J. Hyndman and Y. Fan, Sample Quantiles in Statistical Packages (1996), definition 7.
     """
     if not 0 <= q <= 100:
-        raise ValueError(f"percentile must be from 0 to 100, got {q}")
+        raise ValueError(f"a percentile is between 0 and 100, got {q}")
     if not values:
         return None
     ordered = sorted(values)

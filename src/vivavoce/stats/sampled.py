@@ -36,7 +36,7 @@ def allocation(sizes: Sequence[int], size: int) -> list[int]:
     least = [min(fewest, stratum_size) for stratum_size in sizes]
     whole = sum(sizes)
     if not sum(least) <= size <= whole:
-        raise ValueError(f"can draw {sum(least)} to {whole}, not {size}")
+        raise ValueError(f"between {sum(least)} and {whole} can be drawn, not {size}")
     shares = [size * stratum_size / whole for stratum_size in sizes]
     numbers = [
         min(stratum_size, max(few, int(share))) for stratum_size, few, share in zip(sizes, least, shares, strict=True)

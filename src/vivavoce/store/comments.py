@@ -78,7 +78,7 @@ class Comments:
         with self.database.writing() as connection:
             found = _find_comment(connection, run_id, comment_id)
             if found.author != actor and not anyones:
-                raise NotYours(f"comment {comment_id} is by {found.author}; only they or an admin can remove it")
+                raise NotYours(f"comment {comment_id} is by {found.author}; only its author or an admin removes it")
             connection.execute(delete(comments).where(comments.c.id == comment_id))
             note(connection, actor, "comment.remove", _subject(run_id, found), _change(found))
         return found

@@ -203,7 +203,7 @@ def drawn_in(connection: Connection, queue: str, attempt_id: int, label: Label) 
     mine = mine.where(i.queue_id == queue, i.person == label.author, q.grader == label.grader)
     found = connection.execute(mine.where(i.attempt_id == attempt_id)).first()
     if found is None or label.turn is not None:
-        raise NotFound("queue", queue, message=f"queue {queue} does not assign this to {label.author}")
+        raise NotFound("queue", queue, message=f"queue {queue} does not ask {label.author} about this conversation")
     if not found.blind or found.drawn is None:
         return None
     before = select(labels.c.id, i.drawn).join(queue_items, i.attempt_id == labels.c.attempt_id)

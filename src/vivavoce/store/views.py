@@ -82,7 +82,7 @@ class Views:
                 raise NotFound("view", str(view_id))
             found = _view(row)
             if found.author != actor and not anyones:
-                raise NotYours(f"view {view_id} is by {found.author}; only they or an admin can remove it")
+                raise NotYours(f"view {view_id} is by {found.author}; only its author or an admin removes it")
             connection.execute(delete(views).where(views.c.id == view_id))
             note(connection, actor, "view.remove", found.name, {"path": found.path, "author": found.author})
         return found
@@ -120,7 +120,7 @@ def checked_path(path: str) -> str:
         if where == "/" or (where.startswith(pages) and "/.." not in where):
             return path
     raise UsageError(
-        "expected the address of a list of runs, a run, a comparison, or a tab of this server, such as /?q=refunds"
+        "a view is the address of a list of runs, a run, a comparison, or a tab of this server, such as /?q=refunds"
     )
 
 

@@ -126,7 +126,7 @@ class Webhooks:
             StoreError: the store cannot be written.
         """
         if not events:
-            raise UsageError(f"pick events: {', '.join(EVENTS)}")
+            raise UsageError(f"name events: {', '.join(EVENTS)}")
         secret = secret or SECRET + base64.b64encode(secrets.token_bytes(32)).decode()
         key_of(secret)
         made = NewWebhook(

@@ -365,7 +365,7 @@ class Builder:
         passing: float | None,
     ) -> BaseMultiTurnMetric:
         if not isinstance(metric, JudgedMetric):
-            raise UsageError(f"confirm needs a metric that calls a model; {metric.name} does not")
+            raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
         model: Model = offline_model(str(confirm.model))
         with self.place("graders", name, "confirm", "model"):
             model = self._open_model(confirm.model, spec.model_copy(update={"api_key_env": confirm.api_key_env}))

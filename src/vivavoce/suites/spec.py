@@ -111,7 +111,7 @@ class TrialsUntil(Spec):
     @model_validator(mode="after")
     def _one_end(self) -> Self:
         if (self.until is None) == (self.half_width is None):
-            raise ValueError("needs either until: decided or a half_width; for a fixed count, write only the number")
+            raise ValueError("needs either until: decided or a half_width; for a fixed number of trials write it alone")
         return self
 
 

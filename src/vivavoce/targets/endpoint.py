@@ -97,7 +97,7 @@ def _entries(document: object, path: Path) -> Iterator[tuple[str, str | Mapping[
         yield from ((str(key), row) for key, row in rows.items() if isinstance(row, str | Mapping))
         return
     if not isinstance(document, list):
-        raise UsageError(Problem("has no endpoints: expected a mapping of names to addresses or descriptions", path))
+        raise UsageError(Problem("holds no endpoints: a mapping of names to addresses or descriptions is needed", path))
     for row in cast("list[Any]", document):
         if isinstance(row, Mapping):
             yield from _named(cast("Mapping[str, Any]", row))
@@ -188,7 +188,7 @@ def _renamed(value: object, conversation: str) -> object:
 def _path(expression: object) -> str:
     """Return our path for a JSONPath: `$.choices[0].message.content` is `choices.0.message.content`."""
     if not isinstance(expression, str) or not _PATH.fullmatch(expression.strip()):
-        raise ValueError(f"response_mapping: {expression!r} is not supported; use a path: $.choices[0].text")
+        raise ValueError(f"response_mapping: {expression!r} is not understood; a path such as $.choices[0].text is")
     path = re.sub(r"\[(\d+)\]", r".\1", expression.strip())[1:].lstrip(".")
     return path or "$"
 

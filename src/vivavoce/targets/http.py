@@ -107,7 +107,7 @@ class HttpTarget:
         used = self._used
         if not used & {"message", "messages"}:
             raise UsageError(
-                f"{self.name}: neither url, body nor headers use '{{{{ message }}}}' or '{{{{ messages }}}}'"
+                f"{self.name}: neither url, body nor headers say '{{{{ message }}}}' or '{{{{ messages }}}}'"
             )
         return "messages" in used and self.session_path is None and not used & {"session", "conversation_id", "user"}
 

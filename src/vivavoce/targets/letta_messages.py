@@ -96,7 +96,7 @@ class LettaTurn:
             raise _failed(self._error or {}, self._stop)
         if self._stop == "requires_approval":
             tools = ", ".join(str(name) for id_, name in self._tools.items() if id_ not in self._answered)
-            raise TargetFault(f"the agent is waiting for approval of its call to {tools}", kind="approval")
+            raise TargetFault(f"the agent waits for somebody to approve its call of {tools}", kind="approval")
         if self._stop is None:
             text = "\n".join(message.pretty_repr() for message in self._messages)
             raise TargetFault("the answer ended before the end of the turn", kind="format", evidence=shorten(text))

@@ -130,7 +130,7 @@ def _content(content: Any, index: int, loss: Loss) -> str | list[Row]:
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):
-        raise Unreadable(f"the content is {type(content).__name__}, not text or a list of parts")
+        raise Unreadable(f"the content is a text or a list of parts, not {type(content).__name__}")
     found: list[Row] = []
     for part in map(fields_in, cast("list[Any]", content)):
         if (ours := letta_part(part)) is None:

@@ -165,7 +165,7 @@ class _Tally:
         if could_pass and self.errors:
             trial, error = self.errors[0]
             broke = ", ".join(str(to_number(index)) for index, _ in self.errors)
-            error.add_note(f"{words}; errors: trial {broke}. This is from trial {to_number(trial)}")
+            error.add_note(f"{words}; broke: trial {broke}. This is what broke trial {to_number(trial)}")
             raise error
         if could_pass and not self.misses:
             raise self.excused[0][1]

@@ -273,7 +273,7 @@ def read_cases(form: object, where: str) -> list[Case]:
         handler_keys := {"function", "recordings"} & cast("Mapping[str, Any]", form).keys()
     ):
         raise UsageError(
-            f"{where}: {min(handler_keys)} is only for handlers of a target; in a row, use result or error"
+            f"{where}: {min(handler_keys)} belongs to the handlers of the target; a row gives result or error"
         )
     try:
         return _CASES.validate_python(form)

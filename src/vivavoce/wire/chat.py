@@ -43,7 +43,7 @@ class ChatEndpoint:
         fault: type[Fault] = TargetFault,
     ) -> None:
         if urlsplit(checked_url(base_url, "base_url")).query:
-            raise UsageError("base_url: an endpoint address cannot have a query; remove the '?' and what follows it")
+            raise UsageError("base_url: the address of an endpoint has no query; leave out the '?' and what follows it")
         self._base_url = base_url.rstrip("/")
         self.url = f"{self._base_url}/chat/completions"
         key = (api_key or "").strip()

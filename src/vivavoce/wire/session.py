@@ -243,7 +243,7 @@ def check_head(method: str, headers: tuple[tuple[str, str], ...]) -> dict[str, s
         sent["Accept-Encoding"] = "gzip, deflate"
     for name in (method, *sent):
         if not _TOKEN.fullmatch(name):
-            raise ValueError(f"{name!r} is not a valid method or header name")
+            raise ValueError(f"{name!r} is not a name of a method or a header")
     for name, value in sent.items():
         if _BREAKS.search(value):
             raise ValueError(f"the header {name} has a line break or a null character")

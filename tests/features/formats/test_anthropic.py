@@ -106,7 +106,7 @@ def test_what_ours_cannot_show_is_told() -> None:
     ]
     _, loss = read_values(FORMAT, [{"id": "c", "messages": messages}, {"messages": [{"role": "narrator"}]}, 5])
     assert [(entry.kind, entry.what, entry.places) for entry in loss.entries()] == [
-        ("broken", "message 0: needs content and a role: user, assistant or system", ["line 2"]),
+        ("broken", "message 0: needs a role, user, assistant or system, and content", ["line 2"]),
         ("broken", "no messages of Anthropic Messages in a record", ["line 3"]),
         ("dropped", "document", ["line 1, conversation 'c', message 0"]),
         ("aside", "thinking", ["line 1, conversation 'c', message 1"]),

@@ -186,7 +186,7 @@ def test_what_a_trajectory_cannot_hold_is_told() -> None:
     Trajectory.model_validate(trajectory)
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
         ("dropped", "parts that are neither text nor image"),
-        ("dropped", "a result's call id: the call is in an earlier step"),
+        ("dropped", "which call a result answers: it is of an earlier step"),
         ("guessed", "call arguments that are not an object: written as one"),
         ("guessed", "id of a tool call"),
     ]

@@ -35,7 +35,7 @@ B: dict[str, Any] = {"call": "b"}
         ({"always": {"call": "a", "within_turns": 1}}, "always: within_turns has nothing to compare with$"),
         ({"each": {"user_says": "x"}, "followed_by": [{"call": "b", "same": "x"}]}, "followed_by.0: same needs a call"),
         ({"at_most": 1, "of": {"user_says": "x", "same": "y"}}, "of: same needs the names of arguments"),
-        ({"never": {}}, "never: expected one of call, user_says"),
+        ({"never": {}}, "never: an event is one of call, user_says"),
         ({"never": {"call": "a", "user_says": "x"}}, "never: an event is one of .*, got call and user_says"),
         ({"never": {"user_says": "x", "where": {"y": 1}}}, "never: where is for a call"),
         ({"never": {"user_says": "x", "outcome": "failed"}}, "never: outcome is for a call"),

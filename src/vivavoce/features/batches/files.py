@@ -102,7 +102,7 @@ class RequestFile:
             named = {"custom_id": custom_id(key, self.identity), **about}
             self._write({**named, "method": "POST", "url": URL, "body": body})
             self._keys.add(key)
-        raise ModelFault(f"saved in {self._path}; import the responses", kind="exported")
+        raise ModelFault(f"asked in {self._path}; import the responses", kind="exported")
 
     async def close(self) -> None:
         """Move the files to their final places, if anything was asked; a later question begins another file.
@@ -229,7 +229,7 @@ class _Responses:
     def _take(self, line: int, row: Row) -> None:
         told = read_line(row)
         if told.model_hash not in ("", self.model_hash):
-            raise ValueError(f"answers a request to another model than {self.model}; use the judge of the export")
+            raise ValueError(f"answers a question to a model other than {self.model}; name the judge of the export")
         try:
             if told.body is None:
                 raise ModelFault(told.complaint, kind="http")

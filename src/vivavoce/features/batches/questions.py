@@ -281,7 +281,7 @@ def _given_up(name: str, before: AskedQuestion, unusable: ModelFault | None) -> 
         if before.answers < MOST_ANSWERS and before.tries < MOST_TRIES:
             return None
         problem, text = _problem(before, unusable)
-        return ModelFault(f"{name} violated the JSON schema twice: {problem}", kind="format", evidence=text)
+        return ModelFault(f"{name} twice answered outside the JSON schema: {problem}", kind="format", evidence=text)
     if failure is None or (before.then == "ask again" and before.tries < MOST_TRIES):
         return None
     often = f"asked in {before.tries} batches and never answered: " if before.then == "ask again" else ""

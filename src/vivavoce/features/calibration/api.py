@@ -78,7 +78,7 @@ def keep(request: Request, run: RunName, body: JudgeToCalibrate) -> Response:
     store, scores = _load_grading(request, run, body.grading, body.grader)
     judge_calibration = from_people(store, scores, body.grader, user_of(request).name)
     if not judge_calibration.drawn_labels:
-        raise UsageError("nothing to save: no randomly sampled conversation has a label")
+        raise UsageError("nothing to save: no label is of a randomly sampled conversation")
     store.calibrations.add(judge_calibration)
     return answer(calibration_report(store, scores, judge_calibration, width=body.width, is_saved=True), 201)
 

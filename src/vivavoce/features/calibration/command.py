@@ -88,7 +88,7 @@ def calibrate(
         note = f"saved as {report.id}; corrects the rates of this judge until its prompt, model or settings change"
         notes().print(note, soft_wrap=True)
     elif not dry_run:
-        notes().print("nothing was saved: no randomly sampled conversation has a label")
+        notes().print("nothing was saved: no label is of a randomly sampled conversation")
 
 
 def cascade(

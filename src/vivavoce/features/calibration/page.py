@@ -70,7 +70,7 @@ def keep(request: Request, run: str, grader: str, form: Form, grading: str | Non
         raise UsageError("unknown action; save the labels of a judge")
     judge_calibration = from_people(store, scores, grader, user_of(request).name)
     if not judge_calibration.drawn_labels:
-        raise UsageError("nothing to save: no randomly sampled conversation has a label")
+        raise UsageError("nothing to save: no label is of a randomly sampled conversation")
     store.calibrations.add(judge_calibration)
     return RedirectResponse(calibration_page(scores.run_id, grader=grader, grading=grading), 303)
 

@@ -71,7 +71,7 @@ def command(
     if output is not None and suite is None:
         raise UsageError("--output is for --suite CLUSTER")
     if suite is not None and judge is not None:
-        raise UsageError("use --judge or --suite, not both: --suite prints no clusters to name")
+        raise UsageError("--judge names printed clusters, and --suite prints none; use one of them")
     folder = output or Path()
     with Store.open(store_of(store), create=False) as opened:
         stored_run = opened.run(run)

@@ -48,7 +48,7 @@ def group_texts(texts: Sequence[str], embedder: EmbedderLike | None) -> Compared
     if len(texts) > MOST_EMBEDDED:
         return _by_words(texts, f"words: {len(texts):,} different reasons, more than {MOST_EMBEDDED}")
     if (length := sum(map(len, texts))) > MOST_CHARACTERS:
-        return _by_words(texts, f"words: {length:,} characters of reasons, more than {MOST_CHARACTERS:,}")
+        return _by_words(texts, f"words: reasons of {length:,} characters are more than {MOST_CHARACTERS:,}")
     try:
         opened = as_embedder("local")
     except (MissingExtra, UsageError):

@@ -62,7 +62,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
         messages.append(system)
     for index, item in enumerate(items):
         if not _is_message(item):
-            raise Unreadable(f"message {index}: needs content and a role: user, assistant or system")
+            raise Unreadable(f"message {index}: needs a role, user, assistant or system, and content")
         message = cast("Row", item)
         read = _assistant if message["role"] == "assistant" else _user_messages
         first = len(messages)

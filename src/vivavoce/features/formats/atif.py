@@ -310,7 +310,7 @@ def _observe(steps: list[Row], message: Message, extra: Row, index: int, loss: L
     }
     calls: list[Any] = [call["tool_call_id"] for call in objects_in(step.get("tool_calls"))]
     if calls and result["source_call_id"] not in (None, *calls):
-        loss.add_dropped("a result's call id: the call is in an earlier step", index)
+        loss.add_dropped("which call a result answers: it is of an earlier step", index)
         result["source_call_id"] = None
     for key in cast("list[str]", extra.pop("no", [])):
         result.pop(key, None)

@@ -72,7 +72,7 @@ def _wrong(tables: Tables) -> str | None:
     has_events = columns >= _EVENT and ("event_data" in columns or {"author", "content"} <= columns)
     if has_events and tables.get("sessions", frozenset()) >= _SESSION:
         return None
-    return no_such_tables("a Google ADK SQLite file needs tables sessions and events", tables)
+    return no_such_tables("an SQLite file of Google ADK has its tables sessions and events", tables)
 
 
 def sessions(path: Path) -> Iterator[Record | Problem]:

@@ -82,7 +82,7 @@ def _single_turn(fields: Row) -> Row:
     if answer is None:
         return {"input": question, **_known_columns(row)}
     if not isinstance(answer, str):
-        raise Unreadable(f"a response is {type(answer).__name__}, not text")
+        raise Unreadable(f"a response is a text, not {type(answer).__name__}")
     reply: Message = {"role": "assistant", "content": answer}
     if row.get("retrieved_contexts") is not None:
         reply["retrieval_context"] = row["retrieved_contexts"]

@@ -30,7 +30,7 @@ _OUTPUTS = ("output", "answer", "response", "result", "text", "content")
 
 _INTERRUPTS = "__interrupt__"
 _MODES = ("messages", "values")
-_WHICH = "wrap it in a LangChainTarget and set input_key to the key of the message"
+_WHICH = "make a LangChainTarget of it and say with input_key which of them is the message"
 
 
 @runtime_checkable
@@ -198,7 +198,7 @@ def _keys(runnable: object, name: str) -> tuple[str | None, str | None]:
     required = cast("Sequence[str]", schema.get("required") or fields)
     texts = [key for key in required if key not in lists]
     if len(texts) > 1 or len(lists) > 1:
-        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, and fill the others first, as with partial()")
+        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, and fill the others before, as with partial()")
     return (texts[0] if texts else None), (lists[0] if lists else None)
 
 
@@ -212,7 +212,7 @@ def _keys_of_graph(graph: Any, name: str, state_key: str) -> tuple[str | None, s
         return None, state_key
     texts = [key for key, kind in fields.items() if kind is str]
     if len(texts) != 1:
-        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, or state_key to the key of the messages")
+        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, or with state_key which are the messages")
     return texts[0], None
 
 

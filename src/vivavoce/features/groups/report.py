@@ -86,7 +86,7 @@ def _finding(groups: Sequence[Group]) -> str:
     apart = [group for group in groups if group.rest is not None and group.rest.differs]
     tested = [group.rest for group in groups if group.rest is not None]
     alone = any(not rest.differs and not rest.low <= 0 <= rest.high for rest in tested)
-    note = f"; intervals are not adjusted for {len(tested)} groups" * alone
+    note = f"; each interval is for its group alone, among {len(tested)} compared" * alone
     if not apart:
         return f"no group differs from the others beyond chance{note}"
     apart.sort(key=lambda group: -abs(group.rest.difference if group.rest is not None else 0))
@@ -119,7 +119,7 @@ def cells(group: Group) -> list[str]:
         "–" if group.pass_rate is None else _percent(group.pass_rate),
         interval,
         against(group),
-        f"{group.errors:,}" + (f", {group.tester_errors:,} by the tester" if group.tester_errors else ""),
+        f"{group.errors:,}" + (f", {group.tester_errors:,} of the tester" if group.tester_errors else ""),
         "–" if group.cost is None else dollars(group.cost),
     ]
 

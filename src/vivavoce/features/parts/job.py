@@ -187,7 +187,7 @@ def kept_job(folder: Folder, job: Job) -> Job:
     for file in job.files:
         before = known.get(file.place)
         if before is not None and before.problem is None and _content(before) != _content(file):
-            raise UsageError(f"{file.place} has changed since {folder.place} was created; name another folder")
+            raise UsageError(f"{file.place} has changed since {folder.place} was started; name another folder")
     files = [_now(file, job.files) for file in stored_job.files]
     files += [file for file in job.files if file.place not in known]
     joined = stored_job.model_copy(update={"files": files, "max_concurrent": job.max_concurrent})
@@ -231,7 +231,7 @@ def _check_same(folder: Folder, begun: Job, job: Job) -> None:
     then, now = _decisive(begun), _decisive(job)
     if changed := [name for name in {**then, **now} if then.get(name) != now.get(name)]:
         what = decides.get(changed[0], changed[0])
-        raise UsageError(f"{folder.place} was created by a command with different {what}; use another folder")
+        raise UsageError(f"{folder.place} was started by a command that differs in {what}; name another folder")
 
 
 def _decisive(job: Job) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def read_part(folder: Folder, name: str) -> Generator[PartReader]:
                 metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
                 text = metadata.get(_ABOUT)
                 if text is None:
-                    raise UsageError(f"{place}: is not a part file")
+                    raise UsageError(f"{place}: is not the file of a part")
                 yield PartReader(About.model_validate_json(text), file)
         except (arrow.ArrowException, OSError) as error:
             raise UsageError(f"{place}: cannot be read: {str(error).splitlines()[0]}") from error

@@ -78,8 +78,8 @@ class Fitted:
         """Return the file: YAML below a comment that says where it comes from."""
         return (
             f"# Personas fitted to {count(self.conversations, 'conversation')} of {one_line(self.source)}; "
-            f"{self.held_back:,} are held out.\n"
-            "# Put this into a suite with `driver: penelope`. A row's own persona overrides these.\n"
+            f"{self.held_back:,} are held back.\n"
+            "# Put this into a suite with `driver: penelope`. A row's own persona goes before these.\n"
         ) + _TRAILING.sub("", yaml_text(dict(self.part)))
 
 
@@ -161,7 +161,7 @@ def _style(rows: Floats) -> Iterator[str]:
 def _knowledge(rows: Floats) -> Iterator[str]:
     details = _mean(rows, "details")
     if details is not None:
-        yield f"gives about {details:.1f} new numbers or names a message"
+        yield f"tells about {details:.1f} new numbers or names a message"
     yield from _describe_frequency(rows, "corrects", "corrects what was said before")
 
 

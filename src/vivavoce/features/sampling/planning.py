@@ -201,7 +201,7 @@ def basis(plan: Planned) -> str:
     if on.within >= WORST > 2 * on.estimate:
         return f"{learned} is too small to estimate the variance between trials ({variance}): assuming the worst case"
     if on.measured:
-        return f"estimated from {learned}: {variance}"
+        return f"as {learned} varies from trial to trial: {variance}"
     return f"{learned} has one trial per sample: assuming that trials vary as much as samples: {variance}"
 
 

@@ -100,7 +100,7 @@ class Request:
             return read_document(value) if value else Delivery()
         except (BrokenProtobuf, BrokenJson, UnicodeDecodeError) as error:
             kind = "protocol buffers" if self.content_type == PROTOBUF else "JSON"
-            raise Refused(400, f"the body is not OTLP {self.signal} in {kind}: {error}") from error
+            raise Refused(400, f"the body is not {self.signal} of OTLP in {kind}: {error}") from error
         except RecursionError as error:
             raise Refused(400, "the body is nested too deeply") from error
 

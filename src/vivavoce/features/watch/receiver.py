@@ -81,7 +81,7 @@ class Receiver:
             raise Refused(405, "send the export with POST")
         await self._admit(scope, headers)
         if kind not in (JSON, PROTOBUF):
-            raise Refused(415, f"the content type '{kind[:80]}' is not OTLP; send {PROTOBUF} or {JSON}")
+            raise Refused(415, f"the content type '{kind[:80]}' is not one of OTLP; send {PROTOBUF} or {JSON}")
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in ENCODINGS:
             raise Refused(415, f"the content encoding '{encoding[:40]}' is not known; send gzip or none")

@@ -214,7 +214,7 @@ def _names(metric: str, option: str, written: object) -> list[str]:
     found = cast("Sequence[object]", written) if isinstance(written, list | tuple) else [written]
     for one in found:
         if not isinstance(one, str) or not one.strip():
-            raise UsageError(f"{metric}: {option} must list names; got {one!r:.80}")
+            raise UsageError(f"{metric}: {option} is a list of names; got {one!r:.80}")
     return [str(one) for one in found]
 
 

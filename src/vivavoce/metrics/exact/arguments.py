@@ -203,7 +203,7 @@ def read_matcher(spec: object, where: str) -> Matcher:
             raise UsageError(f"{where}: {spec} needs a value, as in {{{spec}: …}}")
         raise UsageError(f"{where}: no matcher '{spec}'{did_you_mean(spec, ['ignore', *_plain, *_with_value])}")
     if not isinstance(spec, Mapping) or len(cast("Mapping[object, object]", spec)) != 1:
-        raise UsageError(f"{where}: expected a name, or one name with its value, got {spec!r}")
+        raise UsageError(f"{where}: a matcher is a name, or one name with its value, got {spec!r}")
     [(name, value)] = cast("Mapping[object, object]", spec).items()
     if not isinstance(name, str) or name not in _with_value:
         raise UsageError(f"{where}: no matcher '{name}' with a value{did_you_mean(str(name), _with_value)}")
@@ -212,19 +212,19 @@ def read_matcher(spec: object, where: str) -> Matcher:
 
 def _read_fuzzy(value: object, where: str) -> Matcher:
     if not (isinstance(value, int | float) and _is_number(value) and 0 < value <= 1):
-        raise UsageError(f"{where}: similarity must be > 0 and <= 1, got {value!r}")
+        raise UsageError(f"{where}: a similarity is above 0 and at most 1, got {value!r}")
     return Fuzzy(float(value))
 
 
 def _read_tolerance(value: object, where: str) -> Matcher:
     if not (isinstance(value, int | float) and _is_number(value) and 0 <= value < float("inf")):
-        raise UsageError(f"{where}: tolerance must be at least 0, got {value!r}")
+        raise UsageError(f"{where}: a tolerance is a number of at least 0, got {value!r}")
     return Tolerance(exact(value))
 
 
 def _read_regex(value: object, where: str) -> Matcher:
     if not isinstance(value, str):
-        raise UsageError(f"{where}: a regex must be text, got {value!r}")
+        raise UsageError(f"{where}: a regular expression is text, got {value!r}")
     try:
         telling_expression(value)
     except UsageError as error:

@@ -186,7 +186,7 @@ def wanted_contexts(given: MultiTurnEvaluationInput) -> Sequence[str] | Sequence
         raise _unusable("a list of ids and texts, or one per turn (null skips a turn)", known)
     turns = sum(message.role == "user" for message in given.messages)
     if len(cast("list[Any]", known)) < turns:
-        raise _unusable(f"a list per turn ({turns} turns)", known)
+        raise _unusable(f"a list for each of the {turns} turns", known)
     return cast("list[list[str] | None]", known)
 
 
@@ -223,7 +223,7 @@ def _texts(value: Any) -> bool:
 
 
 def _unusable(rule: str, value: Any) -> GraderFault:
-    return GraderFault(f"context: {KEY} needs {rule}", kind="format", evidence=shorten(repr(value), 200), blame="suite")
+    return GraderFault(f"context: {KEY} is {rule}", kind="format", evidence=shorten(repr(value), 200), blame="suite")
 
 
 def _config(metric: ExactMetric, name: str, description: str) -> MetricConfig:

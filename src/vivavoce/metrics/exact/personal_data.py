@@ -380,7 +380,7 @@ class PersonalDataMetric(ExactMetric):
         if not data:
             # the value is left out: errors are shown where reports are
             raise UsageError(
-                f"{self.name}: an entry in 'allowed' is not a known form of personal data, so it never matches"
+                f"{self.name}: an entry of allowed is not in a known form of personal data, so it would never match"
             )
         return [datum.key for datum in data]
 

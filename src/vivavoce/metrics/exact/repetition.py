@@ -51,7 +51,7 @@ class RepetitionMetric(ExactMetric):
         self.similarity = similarity
         self.fewest_words = fewest_words
         if not 0 < similarity <= 1:
-            raise UsageError(f"{self.name}: similarity must be > 0 and <= 1, got {similarity:g}")
+            raise UsageError(f"{self.name}: similarity is above 0 and at most 1, got {similarity:g}")
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -489,4 +489,4 @@ def _check_levels(categories: Sequence[str], passing: Sequence[str]) -> None:
     if len(set(categories)) != len(categories) or len(categories) < 2:
         raise UsageError(f"expected two or more different categories, worst first; got {list(categories)}")
     if not passing or not set(passing) <= set(categories[1:]):
-        raise UsageError(f"passing_categories must be in {list(categories[1:])}; got {list(passing)}")
+        raise UsageError(f"passing_categories are some of {list(categories[1:])}; got {list(passing)}")

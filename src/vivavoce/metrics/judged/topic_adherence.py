@@ -83,7 +83,7 @@ class TopicAdherenceMetric(JudgedMetric):
         **options: Unpack[JudgingOptions],
     ) -> None:
         if topics is not None and (not topics or isinstance(topics, str)):
-            raise UsageError(f"topics must list at least one topic; got {topics!r}")
+            raise UsageError(f"topics are a list of at least one topic; got {topics!r}")
         if mode not in ("f1", "precision", "recall"):
             raise UsageError(f"mode {mode!r} is not f1, precision or recall")
         self.topics = None if topics is None else list(topics)

@@ -268,7 +268,7 @@ class Event(StrictInput):
         kinds = [name for name in ("call", *_WORDS, "handoff") if getattr(self, name) is not None]
         if len(kinds) != 1:
             found = f", got {' and '.join(kinds)}" if kinds else ""
-            raise ValueError(f"expected one of call, {', '.join(_WORDS)}, handoff{found}")
+            raise ValueError(f"an event is one of call, {', '.join(_WORDS)}, handoff{found}")
         if self.agent is not None and kinds[0] in ("user_says", "tool_says"):
             raise ValueError(f"agent cannot be used with {kinds[0]}, which is not an agent event")
         if self.handoff is not None and self.same:

@@ -61,9 +61,9 @@ class Rule(StrictInput):
                 if getattr(self, name):
                     raise ValueError(f"{name} goes with {other}, not with {head}")
         if head == "each" and not (self.only_after or self.followed_by):
-            raise ValueError("'each' needs only_after/followed_by")
+            raise ValueError("each needs only_after or followed_by")
         if head == "at_most" and self.of is None:
-            raise ValueError("at_most needs 'of', the event to count")
+            raise ValueError("at_most needs of, the event that is counted")
         self._check_companions(head)
         return self
 
@@ -72,7 +72,7 @@ class Rule(StrictInput):
         assert event is not None
         if head == "at_most":
             if event.same and (event.call is None or any(name != other for name, other in event.same.items())):
-                raise ValueError("of: in same, use argument names of the counted call")
+                raise ValueError("of: same needs the names of arguments of the call that is counted")
             return
         for name in ("same", "within_turns"):
             if getattr(event, name) is not None:
@@ -85,7 +85,9 @@ class Rule(StrictInput):
             if other.same and event.call is None:
                 raise ValueError(f"{place}: same needs a call in {head} to compare arguments with")
             if name == "only_after" and other == event:
-                raise ValueError(f"{place}: no event comes before its own first occurrence, so the rule always fails")
+                raise ValueError(
+                    f"{place}: the first such event can never have one before it, so the rule always fails"
+                )
 
     @property
     def events(self) -> list[tuple[str, int | None, Event]]:

@@ -84,7 +84,7 @@ class Node(_Part):
     @model_validator(mode="after")
     def _check_one_way_to_speak(self) -> Self:
         if (self.say is None) is (self.improvise is None):
-            raise ValueError("a node needs either say or improvise")
+            raise ValueError("a node either says a text or improvises, with say or improvise")
         if self.say is not None and self.turns > 1:
             raise ValueError("a node with 'say' lasts one turn; to repeat the text, add another node")
         return self

@@ -147,7 +147,7 @@ def text_of(name: str, value: object) -> str:
         UsageError: it is not a text.
     """
     if not isinstance(value, str):
-        raise UsageError(f"{name} is a {type(value).__name__}, not text")
+        raise UsageError(f"{name} is a text, got a {type(value).__name__}")
     return value
 
 

@@ -130,7 +130,7 @@ def _list_facts(facts: object) -> list[str]:
         by_name = cast("Mapping[object, object]", facts)
         facts = [f"{name}: {value}" for name, value in by_name.items()]
     if not isinstance(facts, Sequence):
-        raise UsageError(f"facts is a {type(facts).__name__}, not a list of texts")
+        raise UsageError(f"facts is a list of texts, got a {type(facts).__name__}")
     texts = [str(fact)[:1000] for fact in cast("Sequence[object]", facts)]
     return [fact for fact in texts if fact.strip()]
 

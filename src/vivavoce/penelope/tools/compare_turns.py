@@ -109,7 +109,7 @@ class CompareTurnsTool(AnalysisTool):
             if number is not None and (
                 isinstance(number, bool) or not isinstance(number, int) or number not in replied
             ):
-                raise UsageError(f"{name} must be a turn with an answer ({numbers}), got {number!r}")
+                raise UsageError(f"{name} is the number of a turn with an answer ({numbers}), got {number!r}")
         turn_numbers = [number for number in (first, second) if isinstance(number, int)]
         turn_numbers += [number for number in sorted(replied, reverse=True) if number not in turn_numbers][
             : 2 - len(turn_numbers)

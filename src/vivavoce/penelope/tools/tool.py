@@ -160,7 +160,7 @@ def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
         return _describe_tool(thing)
     if callable(thing) and not isinstance(thing, type):
         return FunctionTool(thing)
-    raise UsageError(f"expected a Tool or a function with a docstring, got {thing!r}")
+    raise UsageError(f"a tool is a Tool or a function with a docstring, got {thing!r}")
 
 
 def _describe_tool(own: Tool) -> Tool:

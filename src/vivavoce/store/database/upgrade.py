@@ -111,7 +111,7 @@ def _check_definitions(connection: Connection, place: str, version: str) -> None
         if version != HEAD and _is_older_definition(sql):  # compared once it is upgraded
             continue
         raise StoreError(
-            f"{place}: {kind} '{name}' differs from vivavoce's schema and may change or block what is read and "
+            f"{place}: {kind} '{name}' is not as vivavoce creates it, and may change or block what is read and "
             "written; use a store that no other program has changed"
         )
 
@@ -220,7 +220,7 @@ def _watch_of_file(place: Place) -> Callable[[], None]:
         if found is None:
             raise StoreError(f"{place}: the file has been deleted or moved since it was opened; put it back")
         if found != opened:
-            raise StoreError(f"{place}: the file was replaced by another one after it was opened; start again")
+            raise StoreError(f"{place}: another file has been put in its place since it was opened; start again")
 
     return look
 

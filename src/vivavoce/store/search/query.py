@@ -294,7 +294,7 @@ def parse_query(text: str) -> Query:
             (words if found["minus"] is None else excluded)[phrase] = None
     if not words and not terms:
         if excluded:
-            raise UsageError("search: all terms exclude; add a word or an operator to search for")
+            raise UsageError("search: every term excludes; add a word or an operator to search for")
         raise UsageError(f"there is no word to search for in '{text}'")
     if (number := len(words) + len(excluded)) > MOST_WORDS:
         raise UsageError(f"search for at most {MOST_WORDS} words at a time, got {number}")
