@@ -141,7 +141,7 @@ def test_what_was_written_is_shown_for_one_message_and_for_all(page: Page, base:
     page.goto(f"{base}/runs/run-2/samples/quiet")
     said = page.locator("#t2 .say").nth(1)
     said.hover()
-    said.get_by_text("as written").click()
+    said.get_by_text("Show raw").click()
     expect(said.locator(".rich")).to_be_hidden()
     expect(said.locator("pre").last).to_contain_text("The **total is** 5 €")
     page.locator("#verdict .found a.ref").first.click()

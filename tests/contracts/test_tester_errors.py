@@ -142,8 +142,8 @@ def test_a_group_has_the_same_figures(kept: GradedRun, grader: str | None) -> No
         (90.0, None, "fail", "it is 66.67%"),
         (50.0, "40%", "pass", "it is 66.67%"),
         (60.0, "2", "inconclusive", "1 error could change the result"),
-        (50.0, "20%", "inconclusive", "the tester spoiled 2 of 6 conversations; allowed: 20%"),
-        (50.0, "0", "inconclusive", "the tester spoiled 2 of 6 conversations; allowed: 0"),
+        (50.0, "20%", "inconclusive", "tester errors in 2 of 6 conversations; allowed: 20%"),
+        (50.0, "0", "inconclusive", "tester errors in 2 of 6 conversations; allowed: 0"),
     ],
 )
 def test_a_gate_passes_where_even_the_bounds_do_or_net_of_what_it_allows_the_tester(

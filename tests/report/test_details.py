@@ -187,7 +187,7 @@ def test_each_agent_has_its_turns_calls_errors_and_failures(run: RunResult) -> N
     assert triage.low < triage.share < triage.high
     assert (refunds.turns, refunds.calls, refunds.handoffs, refunds.failed_turns) == (6, 6, 3, 0)
     assert run.summary.unnamed_failures == 1
-    assert who_failed(run.summary) == "3 of 3 failed turns are of triage"
+    assert who_failed(run.summary) == "3 of 3 failed turns are by triage"
 
 
 def test_every_report_says_the_same(run: RunResult) -> None:
@@ -239,7 +239,7 @@ def test_agents_of_several_targets_are_told_apart() -> None:
     agents = [agent_summary, agent_summary.model_copy(update={"target": "y", "failed_turns": 2})]
     summary = Summary(attempts=2, failed_attempts=0, graders=[], agents=agents)
     assert [row[0] for row in agent_rows(summary)] == ["a of y", "a of x"]
-    assert who_failed(summary) == "2 of 3 failed turns are of a of y"
+    assert who_failed(summary) == "2 of 3 failed turns are by a of y"
 
 
 def lines(*targets: RecordingSummary) -> list[str]:

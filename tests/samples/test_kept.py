@@ -126,7 +126,7 @@ def test_a_difference_goes_field_by_field(tmp_path: Path) -> None:
         ("context", MISSING, {"role": "clerk"}),
     ]
     assert (
-        difference.in_words() == "1 row added (c), 1 row removed (b), 1 row changed (a: input, ground_truth, context)"
+        difference.describe() == "1 row added (c), 1 row removed (b), 1 row changed (a: input, ground_truth, context)"
     )
 
 
@@ -137,13 +137,13 @@ def test_a_yes_is_not_a_1_and_a_whole_number_not_a_text(tmp_path: Path) -> None:
 
 def test_the_order_alone_is_a_difference_too(tmp_path: Path) -> None:
     difference = changes(tmp_path, ROWS, ROWS[::-1])
-    assert (difference.in_words(), difference.unrelated) == ("the order of rows", False)
-    assert changes(tmp_path, ROWS, ROWS).in_words() == "no difference"
+    assert (difference.describe(), difference.unrelated) == ("the order of rows", False)
+    assert changes(tmp_path, ROWS, ROWS).describe() == "no difference"
 
 
 def test_many_rows_are_counted_and_trials_are_told_apart(tmp_path: Path) -> None:
     difference = changes(tmp_path, [], [{"id": "a", "trial": n, "input": "x"} for n in range(8)])
-    assert difference.in_words() == "8 rows added (a, a#2, a#3, a#4, a#5, and 3 more)"
+    assert difference.describe() == "8 rows added (a, a#2, a#3, a#4, a#5, and 3 more)"
 
 
 def test_two_datasets_without_a_common_row_are_unrelated(tmp_path: Path) -> None:

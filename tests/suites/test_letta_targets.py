@@ -32,7 +32,7 @@ def test_names_of_files_of_theirs_are_handles(tmp_path: Path) -> None:
     assert isinstance(suite.spec.target, LettaTargetSpec)
     kimi = "together/moonshotai/Kimi-K2-Instruct-0905"
     assert suite.spec.target.model_handles == ["openai/gpt-5-mini", kimi, "openai/gpt-5.2-codex"]
-    assert any("the context window and the reasoning effort" in note for note in suite.notes)
+    assert any("the context window and reasoning effort" in note for note in suite.notes)
     assert not suite.problems
 
 

@@ -129,7 +129,7 @@ def test_a_wanted_width_ends_trials() -> None:
     assert grader.low is not None
     assert grader.high is not None
     assert (grader.high - grader.low) / 2 <= 0.1
-    assert "were enough for the mean of said to ±0.1" in detail_lines(result.summary)[0]
+    assert "were enough for the mean of said ±0.1" in detail_lines(result.summary)[0]
     assert result.summary.attempts < 1000
 
 

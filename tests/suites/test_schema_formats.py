@@ -31,7 +31,7 @@ def test_the_formats_that_are_not_checked_are_named_in_rows_and_graders(tmp_path
     assert notes(tmp_path, "date", "{type: string, format: uuid}") == []
     (note,) = notes(tmp_path, "iri", "{type: object, properties: {a: {format: duration}}}")
     assert note.startswith("JSON schemas: the formats 'duration', 'iri' are not checked and accept any text; ")
-    assert "checked are date, date-time" in note
+    assert "checked: date, date-time" in note
 
 
 def test_a_grader_whose_schema_is_not_valid_is_refused_at_its_line(tmp_path: Path) -> None:

@@ -79,12 +79,12 @@ def test_every_variable_that_is_not_set_is_named_at_its_line(tmp_path: Path, mon
         write_suite(tmp_path)
     texts = [str(problem).removeprefix(f"{tmp_path}/") for problem in raised.value.problems]
     assert texts == [
-        "suite.yaml:2:1 dataset: the environment variable ROWS is not set; ${ROWS:-…} gives a default, "
-        "and $${ROWS} is the text itself",
+        "suite.yaml:2:1 dataset: the environment variable ROWS is not set; ${ROWS:-…} gives a default; "
+        "write $${ROWS} for literal text",
         "suite.yaml:5:63 graders.kind_words.model: the environment variable JUDGE is not set; "
-        "${JUDGE:-…} gives a default, and $${JUDGE} is the text itself",
-        "suite.yaml:7:1 trials: the environment variable TRIALS is not set; ${TRIALS:-…} gives a default, "
-        "and $${TRIALS} is the text itself",
+        "${JUDGE:-…} gives a default; write $${JUDGE} for literal text",
+        "suite.yaml:7:1 trials: the environment variable TRIALS is not set; ${TRIALS:-…} gives a default; "
+        "write $${TRIALS} for literal text",
     ]
 
 

@@ -110,7 +110,7 @@ BASE = {"url": "http://h", "request_mapping": {"q": "{{ input }}"}}
             "filter 'to_gemini_contents'",
         ),
         ({"bot": {**BASE, "response_mapping": {"output": "{{ jsonpath('$.a') }}"}}}, r"a path such as \$.choices"),
-        ({"bot": {**BASE, "response_mapping": {"output": "$.a[*].b"}}}, r"'\$.a\[\*\].b' is not supported"),
+        ({"bot": {**BASE, "response_mapping": {"output": "$.a[*].b"}}}, r"'\$.a\[\*\].b' is not understood"),
         ({"bot": {**BASE, "auth_type": "client_credentials", "auth_token": "x"}}, "auth_type is client_credentials"),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_target_is_taken_as_it_is_or_under_another_name() -> None:
     [
         (str, "stream: a function returns its whole reply; use stream with an object of a framework"),
         (FrameworkTarget(Runnable(str), "own"), "stream: set it where the target own is created"),
-        (SimpleNamespace(run_stream=1, save_state=1, load_state=1), "stream: bot is of AutoGen, which does not stream"),
+        (SimpleNamespace(run_stream=1, save_state=1, load_state=1), "stream: bot uses AutoGen, which does not stream"),
     ],
 )
 def test_pieces_are_asked_for_where_there_are_some(thing: Any, rule: str) -> None:

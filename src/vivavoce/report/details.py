@@ -139,7 +139,7 @@ def lines_of(recording: Recorded) -> Iterator[str]:
     yield "; ".join([f"as recorded: {recording.same:,} of {conversations}", *rest])
     yield from map(_different, recording.different)
     if calls := _calls(recording.calls, recording.ended):
-        yield f"calls of tools: {calls}"
+        yield f"tool calls: {calls}"
     yield from map(_describe_pairs, recording.pairs)
 
 

@@ -378,7 +378,7 @@ async def test_an_answer_of_another_model_is_refused(replies: ReplyStore, monkey
     (line,) = (json.loads(line) for line in path.read_text().splitlines())
     line["response"]["body"]["model"] = "gpt-4.1-nano-2025-04-14"
     with pytest.raises(
-        UsageError, match=r"is an answer of the model 'gpt-4\.1-nano-2025-04-14', but the question was for openai:gpt"
+        UsageError, match=r"was answered by model 'gpt-4\.1-nano-2025-04-14', but the request was for openai:gpt"
     ):
         import_responses(written([line]), replies, NAME)
     assert list(replies.all()) == []

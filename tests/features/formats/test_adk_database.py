@@ -122,7 +122,7 @@ def test_a_database_of_something_else_says_what_was_looked_for(tmp_path: Path) -
         database.execute("CREATE TABLE sessions (id)")
     with pytest.raises(UsageError) as error:
         detect(path)
-    assert "OpenAI Agents SDK has a table with session_id and message_data" in str(error.value)
+    assert "OpenAI Agents SDK SQLite file needs a table with session_id and message_data" in str(error.value)
     assert "Google ADK has its tables sessions and events; the tables here are sessions" in str(error.value)
 
 

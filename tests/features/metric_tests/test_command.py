@@ -206,7 +206,7 @@ def test_a_judge_that_passes_nothing_leaves_no_conversation(viva: Viva, folder: 
     ]
     Path("talks.jsonl").write_text(json.dumps(rows[0]))
     done = ran(viva, "--judge", "judge.py:sees", "--on", "talks.jsonl", code=2)
-    assert "no conversation of 1 conversation passes" in done.stderr
+    assert "none of 1 conversation passes" in done.stderr
 
 
 def test_conversations_that_are_too_short_are_said_and_the_rest_is_stated(viva: Viva, folder: Path) -> None:

@@ -24,10 +24,10 @@ WRONG = (
     (("--metrics", "none"), "no metric 'none'"),
     (("--metrics", "safety"), "needs a judge"),
     (("--suite", "none.yaml"), "there is no such file"),
-    (("--metrics", "refusal", "--idle", "soon"), "--idle is a time like 60s, 5m or 1h, got 'soon'"),
+    (("--metrics", "refusal", "--idle", "soon"), "--idle needs a time such as 60s, 5m or 1h, got 'soon'"),
     (("--metrics", "refusal", "--sample", "150%"), "more than 100%"),
-    (("--metrics", "refusal", "--sample", "a lot"), "--sample is a share such as 10% or 0.1"),
-    (("--metrics", "refusal", "--max-disk", "1 big"), "--max-disk is a size like 500MB or 2GB"),
+    (("--metrics", "refusal", "--sample", "a lot"), "--sample needs a share like 10% or 0.1"),
+    (("--metrics", "refusal", "--max-disk", "1 big"), "--max-disk needs a size such as 500MB or 2GB"),
     (("--metrics", "refusal", "--folder", "none"), "none: there is no such folder"),
     (("--metrics", "refusal", "--host", "0.0.0.0"), "can be reached from other machines"),
 )

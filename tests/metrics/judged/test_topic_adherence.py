@@ -103,7 +103,7 @@ def test_pieces_are_counted_together() -> None:
 def test_topics_and_mode_are_checked() -> None:
     with pytest.raises(UsageError, match="list of at least one"):
         TopicAdherenceMetric(topics="billing")
-    with pytest.raises(UsageError, match="mode is f1"):
+    with pytest.raises(UsageError, match="is not f1"):
         TopicAdherenceMetric(topics=["billing"], mode="f2")  # pyright: ignore[reportArgumentType]
 
 

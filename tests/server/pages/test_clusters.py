@@ -122,7 +122,7 @@ def test_a_judge_names_clusters_when_asked_and_never_on_reading(empty: Store) ->
             page = Elements(named.text)
             assert "Refund <b>refused</b>" in page.text
             assert "<b>refused</b>" not in named.text
-            assert "named by a model; the failures have in common: goal: rule: no refund" in page.text
+            assert "named by a model; what the failures share: goal: rule: no refund" in page.text
             assert f"names by {name}:" in page.text
             assert "Note: 2 clusters keep their signatures" in page.text
             assert titles(page) == before

@@ -81,7 +81,7 @@ def change_lines(change: Change) -> Iterator[str]:
     yield f"since {safe(change.earlier)} {closer} came closer to real users, {farther:,} moved away"
     if change.after.features is not None and change.before.features is not None:
         features = [_pairs(each.features, each.low, each.high) for each in (change.after, change.before)]
-        more = f"one side has more in {features[0]} of pairs (before: {features[1]}); 50% means no difference"
+        more = f"one side has more in {features[0]} (before: {features[1]}); 50% means no difference"
         yield f"average over features: {more}"
     after, before = change.after.classifier, change.before.classifier
     if after.right is None or before.right is None:
