@@ -357,18 +357,18 @@ def _check(tree: nodes.Node) -> None:
         count += 1
         loops += isinstance(node, nodes.For)
         if loops > MAX_NESTED_LOOPS:
-            raise TemplateSyntaxError(f"the template has more than {MAX_NESTED_LOOPS} nested loops", node.lineno)
+            raise TemplateSyntaxError(f"the template has more than {MAX_NESTED_LOOPS} nested loops", node.lineno or 1)
         if depth > MAX_DEPTH:
-            raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", node.lineno)
+            raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", node.lineno or 1)
         if count > MAX_NODES:
-            raise TemplateSyntaxError(f"the template has more than {MAX_NODES:,} parts", node.lineno)
+            raise TemplateSyntaxError(f"the template has more than {MAX_NODES:,} parts", node.lineno or 1)
         _check_node(node)
         pending += [(child, depth + 1, loops) for child in node.iter_child_nodes()]
 
 
 def _check_node(node: nodes.Node) -> None:
     def refuse(what: str) -> TemplateSyntaxError:
-        return TemplateSyntaxError(f"{what} is not allowed in a template", node.lineno)
+        return TemplateSyntaxError(f"{what} is not allowed in a template", node.lineno or 1)
 
     if isinstance(node, nodes.Call):
         _check_call(node, refuse)
@@ -407,7 +407,7 @@ def _check_filter(node: nodes.Filter, refuse: Callable[[str], TemplateSyntaxErro
                 raise refuse("a 'join' separator that is not quoted text")
             if len(text) > MAX_SEPARATOR_CHARS:
                 message = f"the template joins with {len(text):,} characters, at most {MAX_SEPARATOR_CHARS} allowed"
-                raise TemplateSyntaxError(message, node.lineno)
+                raise TemplateSyntaxError(message, node.lineno or 1)
 
 
 _LITERALS = (nodes.Const, nodes.Neg, nodes.TemplateData, nodes.List, nodes.Dict, nodes.Tuple, nodes.Pair)

@@ -145,6 +145,8 @@ def row(name: str, place: str, **more: Any) -> dict[str, Any]:
 
 def test_a_row_is_added_once_and_no_id_comes_twice(tmp_path: Path) -> None:
     place = tmp_path / "new" / "rows.jsonl"
+    with pytest.raises(UsageError, match="cannot be read"):
+        append_row(place.with_name("x" * 5000 + ".jsonl"), row("a", "run-1/a#1"))
     assert append_row(place, row("a", "run-1/a#1")).id == "a"
     before = place.read_bytes()
     again = append_row(place, row("a", "run-1/a#1"))

@@ -141,7 +141,7 @@ def test_more_errors_than_allowed_do_not_hide_that_a_gate_fails() -> None:
     assert [one.code for one in found.reasons] == ["threshold", "errors"]
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1.5", "%", "101%", "none"])
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "%", "101%", "none", "9" * 5000, "9" * 5000 + "%"])
 def test_a_limit_of_errors_is_a_number_or_a_percentage(text: str) -> None:
     with pytest.raises(UsageError, match="a number or a percentage"):
         ErrorLimit(text)

@@ -77,6 +77,8 @@ def test_yaml_is_read_as_plain_data(text: str, data: dict[str, Any]) -> None:
             "a: !!python/object:os.system x\n",
             "1:1 a: is not text, a number, a list or a mapping; remove the tag (!)",
         ),
+        ('a: 1\nb: "x\\ud800"\n', "2:1 b: has half a surrogate pair, which is not a character"),
+        ('"\\udc00": 1\n', "1:1 \\udc00: has half a surrogate pair, which is not a character"),
         ("a: 1\nb: x\x1b\n", "2 contains an unprintable character (number 27)"),
         ("a: 1\n".encode("utf-16"), "1 is not UTF-8; save it as UTF-8"),
         (f"a: {'[' * 1000}\n", " is nested too deeply"),

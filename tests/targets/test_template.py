@@ -25,6 +25,13 @@ def test_the_variables_are_known() -> None:
     assert template.variables == {"message", "messages", "sample"}
 
 
+@pytest.mark.parametrize("text", ["{{ 0x" + "f" * 90_000 + " }}", "{% autoescape true %}x{% endautoescape %}"])
+def test_a_text_that_is_no_template_is_refused_in_one_short_line(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a valid template") as caught:
+        structure_template({"m": text}, "body", KNOWN)
+    assert len(str(caught.value)) < 600
+
+
 @given(st.text())
 def test_a_value_is_data_and_never_rendered(said: str) -> None:
     template = structure_template(["{{ message }}", "-{{ message }}-"], "body", KNOWN)

@@ -113,6 +113,10 @@ class Possible:
         return frozenset((self.low,)) if self.low == self.high else self.values
 
 
+_MAX_DIGITS = 18
+"""Digits of a limit on errors; a larger number is a mistake."""
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorLimit:
     """The limit on attempts with an error: a number, or a share such as `5%`; `name` is what a user sets it by.
@@ -126,7 +130,7 @@ class ErrorLimit:
 
     def __post_init__(self) -> None:
         number = self.text.removesuffix("%")
-        if not number.isdecimal() or (self.text.endswith("%") and int(number) > 100):
+        if not number.isdecimal() or len(number) > _MAX_DIGITS or (self.text.endswith("%") and int(number) > 100):
             raise UsageError(f"{self.name} must be a number or a percentage, such as 3 or 5%; got '{self.text}'")
 
     def exceeded(self, errors: int, attempts: int) -> bool:

@@ -20,6 +20,7 @@ from vivavoce.errors import Blame, Fault, UsageError
 from vivavoce.messages import SessionMark
 from vivavoce.plugins import lazy
 from vivavoce.records.redaction import keys_of_environment, without_keys
+from vivavoce.safe_text import encodable
 
 CANCELLED = "cancelled"
 """The kind of the failure of a conversation that was cancelled; a run that is resumed holds it again."""
@@ -70,15 +71,21 @@ def failure_of(error: BaseException, blame: Blame) -> Failure:
         return Failure(
             blame=error.blame,
             kind=error.kind,
-            message=str(error),
+            message=encodable(str(error)),
             exception=type(cause).__name__ if cause else None,
-            evidence=shorten(error.evidence),
+            evidence=shorten(error.evidence and encodable(error.evidence)),
         ).redact()
     if isinstance(error, MemoryError):
         return Failure(blame="suite", kind="limit", message=OUT_OF_MEMORY, exception=type(error).__name__)
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     seen = "".join(traceback.format_exception(error))[-EVIDENCE_LIMIT:]
-    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen).redact()
+    return Failure(
+        blame=blame,
+        kind="crash",
+        message=encodable(message),
+        exception=type(error).__name__,
+        evidence=encodable(seen),
+    ).redact()
 
 
 @overload

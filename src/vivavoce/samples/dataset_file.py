@@ -315,7 +315,7 @@ def append_row(path: Path, row: Mapping[str, Any]) -> Appended:
     if format_of(path) != "jsonl":
         raise UsageError(Problem("a row can be added to JSONL only; name a file such as captured.jsonl", path))
     with _alone(path):
-        content = read_content(path) if path.exists() else None
+        content = read_content(path) if _is_there(path) else None
         known = None if content is None else _captured_before(content, row)
         if known is not None:
             return Appended(known, is_new=False)
@@ -327,6 +327,13 @@ def append_row(path: Path, row: Mapping[str, Any]) -> Appended:
             if content is not None:
                 shutil.copymode(path, new)
     return Appended(free, is_new=True)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise UsageError(Problem(f"cannot be read: {error.strerror}", path)) from error
 
 
 def _captured_before(content: Content, row: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from vivavoce.records.replies import AskedQuestion, Batch
 from vivavoce.records.score import Failure, Usage
 from vivavoce.store.database.database import LARGEST, AnyRow, Database, insert_rows, values_of
-from vivavoce.store.database.schema import batch_questions, batches, json_text
+from vivavoce.store.database.schema import batch_questions, batches, json_text, read_json
 
 ASKED, ANSWERED, FAILED = "asked", "answered", "failed"
 _Q = batch_questions.c
@@ -56,7 +56,7 @@ class Batches:
             mine = (_Q.batch_id == batch.id) & (_Q.state == ASKED)
             connection.execute(delete(batch_questions).where(mine, _Q.tries == 1, _Q.usage.is_(None)))
             failure = Failure(blame="judge", kind="http", message="it was in a batch that was not taken")
-            again = {"state": FAILED, "failure": failure.model_dump_json(), "then": "ask again", "tries": _Q.tries - 1}
+            again = {"state": FAILED, "failure": json_text(failure), "then": "ask again", "tries": _Q.tries - 1}
             connection.execute(update(batch_questions).where(mine).values(again))
             connection.execute(delete(batches).where(batches.c.id == batch.id))
 
@@ -164,7 +164,7 @@ def _question(row: AnyRow) -> AskedQuestion:
     failure, usage = row.failure, row.usage
     values: dict[str, Any] = {
         **values_of(row),
-        "failure": None if failure is None else Failure.model_validate_json(failure),
+        "failure": None if failure is None else Failure.model_validate(read_json(failure)),
         "then": row.then or "give up",
         "usage": None if usage is None else Usage.model_validate_json(usage),
     }
@@ -177,7 +177,7 @@ def _row(question: AskedQuestion) -> dict[str, Any]:
         "key": question.key,
         "state": question.state,
         "answers": question.answers,
-        "failure": None if failure is None else failure.redact().model_dump_json(),
+        "failure": None if failure is None else json_text(failure.redact()),
         "then": question.then,
         "usage": None if usage is None else usage.model_dump_json(),
     }

@@ -15,7 +15,7 @@ from vivavoce.records.label import Calibration, LabelSource
 from vivavoce.records.run import DrawRecord, Grading
 from vivavoce.store.audit import note
 from vivavoce.store.database.database import Database
-from vivavoce.store.database.schema import attempts, calibrations, runs, scores
+from vivavoce.store.database.schema import attempts, calibrations, json_text, read_json, runs, scores
 from vivavoce.store.runs.rows import drawn_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Calibrations:
             return {}
         with self.database.connected() as connection:
             rows = connection.execute(query).all()
-        now = {row.grader for row in rows if row.fingerprint == grading.fingerprints[row.grader]}
+        now = {row.grader for row in rows if row.fingerprint == grading.fingerprints.get(row.grader)}
         return {row.grader: row.run_id for row in rows if row.grader not in now}
 
     def verdicts(self, grading: Grading, grader: str) -> list[KeyedVerdict]:
@@ -94,7 +94,7 @@ class Calibrations:
 
     def _found(self, query: Select[Any]) -> list[Calibration]:
         with self.database.connected() as connection:
-            return [Calibration.model_validate_json(row.body) for row in connection.execute(query)]
+            return [Calibration.model_validate(read_json(row.body)) for row in connection.execute(query)]
 
 
 def new_calibration(grading: Grading, grader: str, truth: Truth, source: LabelSource, author: str) -> Calibration:
@@ -127,7 +127,7 @@ def copy_calibrations(source: Connection, target: Connection) -> int:
     there = set(target.execute(select(calibrations.c.id)).scalars())
     copied = 0
     for row in source.execute(select(calibrations.c.body).order_by(calibrations.c.created_at)):
-        found = Calibration.model_validate_json(row.body)
+        found = Calibration.model_validate(read_json(row.body))
         if found.id not in there:
             target.execute(insert(calibrations).values(_values(found)))
             note(target, found.author, "calibration.copy", f"{found.run_id}/{found.id}", {"grader": found.grader})
@@ -142,4 +142,4 @@ def _newest_first() -> Select[Any]:
 
 def _values(one: Calibration) -> dict[str, object]:
     known = {name: getattr(one, name) for name in ("id", "run_id", "grader", "fingerprint", "created_at")}
-    return {**known, "body": one.model_dump_json()}
+    return {**known, "body": json_text(one)}

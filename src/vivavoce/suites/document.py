@@ -23,6 +23,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.safe_text import encodable
 from vivavoce.settings import VARIABLE, fill, literal, unescape, unset_in
 from vivavoce.validation import StrictInput
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
@@ -288,8 +289,9 @@ class _Plain:
     def _mapping(self, node: Mapping[Any, object], at: KeyPath) -> dict[str, object]:
         result: dict[str, object] = {}
         for key, value in node.items():
-            here = (*at, str(key))
+            here = (*at, encodable(str(key)))
             self._note(node, "key", key, here)
+            self._check_characters(str(key), here)
             if isinstance(key, bool | ScalarBoolean) or not isinstance(key, str | int):
                 raise self._refusal(at, "a key must be text; quote it, and quote any text that begins with {{")
             if str(key) in result:
@@ -318,12 +320,17 @@ class _Plain:
             self.chars += len(node)
             if self.chars > MAX_CHARS:
                 raise UsageError(Problem(_TOO_LONG, self.path))
+            self._check_characters(node, at)
         for kind in (bool, int, float, str):
             if isinstance(node, kind):
                 return kind(node)
         if node is None:
             return None
         raise self._refusal(at, "is not text, a number, a list or a mapping; remove the tag (!)")
+
+    def _check_characters(self, text: str, at: KeyPath) -> None:
+        if not text.isascii() and encodable(text) != text:
+            raise self._refusal(at, "has half a surrogate pair, which is not a character")
 
     def _refusal(self, at: KeyPath, message: str) -> UsageError:
         return UsageError(Document({}, self.path, self.places).problem(at, message))

@@ -147,8 +147,8 @@ def _variables(text: str, place: str, allowed: Sequence[str]) -> frozenset[str]:
     try:
         names = meta.find_undeclared_variables(_texts.parse(text))
         _texts.from_string(text)
-    except TemplateError as error:
-        raise UsageError(f"{place}: '{text}' is not a valid template: {error}") from error
+    except (TemplateError, ValueError) as error:  # such as a number with too many digits
+        raise UsageError(f"{place}: '{shorten(text, 200)}' is not a valid template: {error}") from error
     for name in sorted(names):
         if name not in allowed:
             raise UsageError(f"{place}: no variable '{name}'{did_you_mean(name, allowed)}")

@@ -27,6 +27,7 @@ from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.state import server_of, store_of
 from vivavoce.server.users import user_of
+from vivavoce.store.database.schema import json_text
 from vivavoce.store.store import Store
 from vivavoce.suites.grading_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
@@ -103,7 +104,7 @@ class ClusterCache:
 
 
 def _key(store: Store, grading: Grading, grader: str | None) -> _Key:
-    return grading.model_dump_json(), store.browse.count_samples(grading.id), grader
+    return json_text(grading) or "", store.browse.count_samples(grading.id), grader
 
 
 _caches: WeakKeyDictionary[object, ClusterCache] = WeakKeyDictionary()

@@ -17,6 +17,7 @@ from vivavoce.features.compare.several import SeveralComparisons, compare_severa
 from vivavoce.records.run import Grading
 from vivavoce.report.comparison.comparison import Comparison
 from vivavoce.report.comparison.pairing import compare
+from vivavoce.store.database.schema import json_text
 from vivavoce.store.store import Store
 
 MAX_CACHED = 16
@@ -47,7 +48,7 @@ class Comparisons:
         """
         if a.finished_at is None or b.finished_at is None:
             return compare(store, a, b, *targets, reasons=reasons, level=level)
-        sides = [(grading.model_dump_json(), store.browse.count_samples(grading.id)) for grading in (a, b)]
+        sides = [(json_text(grading) or "", store.browse.count_samples(grading.id)) for grading in (a, b)]
         key = (*sides, targets, reasons, level)
         with self._lock:
             if (known := self._comparisons.get(key)) is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic_core import from_json
 from sqlalchemy import Connection, select
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.score import shorten
-from vivavoce.store.database.schema import attempts
+from vivavoce.store.database.schema import attempts, read_json
 from vivavoce.store.store import Store
 
 _METADATA = "metadata"
@@ -45,7 +44,7 @@ def fields_of(connection: Connection, run_id: str, name: str) -> dict[str, str]:
     for row in connection.execute(query):
         if row.sample_id in texts:
             continue
-        value: object = from_json(row.sample).get(first)
+        value: object = read_json(row.sample).get(first)
         known |= {f"{first}.{key}" for key in _object(value)} if rest else set()
         for key in rest:
             value = _object(value).get(key)
@@ -65,7 +64,7 @@ def fields_known(store: Store, run_id: str) -> list[str]:
     a = attempts.c
     first = select(a.sample).where(a.run_id == run_id).order_by(a.position, a.id).limit(1)
     with store.database.connected() as connection:
-        sample = _object(from_json(connection.execute(first).scalar() or "{}"))
+        sample = _object(read_json(connection.execute(first).scalar() or "{}"))
     entries = [("persona", sample.get("persona"))]
     entries += [
         (f"{_METADATA}.{key}", value) for key, value in _object(sample.get(_METADATA)).items() if "." not in key

@@ -32,7 +32,7 @@ from vivavoce.records.score import (
 )
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.database import AnyRow, UnreadableRow, check_times, columns_of, values_of
-from vivavoce.store.database.schema import json_text, storable
+from vivavoce.store.database.schema import json_text, read_json, storable
 
 
 class AttemptCells(NamedTuple):
@@ -263,9 +263,9 @@ def cause_of(text: str) -> str:
 def _error(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> str:
     """Return what the error of an attempt says: that of the conversation, else that of the first grader with one."""
     if facts.failure is not None:
-        return error_text(None, Failure.model_validate_json(facts.failure), None)
+        return error_text(None, Failure.model_validate(read_json(facts.failure)), None)
     first = next(score for score in scores if score.state == "error")
-    failure = None if first.failure is None else Failure.model_validate_json(first.failure)
+    failure = None if first.failure is None else Failure.model_validate(read_json(first.failure))
     return error_text(first.name, failure, first.reason)
 
 
