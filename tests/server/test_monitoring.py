@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -133,9 +133,9 @@ def test_a_server_without_its_store_is_alive_and_not_ready(
         assert get(f"{url}/readyz").status == 200
 
 
-def end_thread(name: str) -> None:
-    """End a thread of this process, as `SystemExit` in it would."""
-    (thread,) = (thread for thread in threading.enumerate() if thread.name == name)
+def end_thread(name: str, others: Sequence[threading.Thread]) -> None:
+    """End the thread of that name that is not one of others, as `SystemExit` in it would."""
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == name and thread not in others)
     assert thread.ident is not None
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
     thread.join(30)
@@ -145,9 +145,10 @@ def end_thread(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(("name", "work"), [("vivavoce-keeper", "jobs"), ("vivavoce-webhooks", "webhooks")])
 def test_a_server_whose_thread_has_ended_is_alive_and_not_ready(store: Store, name: str, work: str) -> None:
+    earlier = threading.enumerate()
     with monitored(store, Monitoring()) as url:
         assert get(f"{url}/readyz").status == 200
-        end_thread(name)
+        end_thread(name, earlier)
         answer = get(f"{url}/readyz")
         assert (answer.status, answer.text) == (503, f"the thread for {work} has ended; restart the server\n")
         assert (get(f"{url}/livez").status, get(f"{url}/api/v1/runs", BEARER).status) == (200, 200)

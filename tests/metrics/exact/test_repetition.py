@@ -44,7 +44,7 @@ def test_how_near_is_nearly_can_be_said() -> None:
     talk = chat("a", "Your flight leaves at 9 today", "b", "Your flight leaves at 10 today")
     assert RepetitionMetric().evaluate(talk).score == 0
     assert RepetitionMetric(similarity=0.8).evaluate(talk).score == 0.5
-    with pytest.raises(UsageError, match="a similarity is above 0 and at most 1, got 90"):
+    with pytest.raises(UsageError, match="similarity is above 0 and at most 1, got 90"):
         RepetitionMetric(similarity=90)
 
 
