@@ -72,7 +72,7 @@ def conversation_work() -> AbstractContextManager[None]:
 def counted_work(
     error: type[GraderFault] | type[UsageError] = GraderFault,
 ) -> AbstractContextManager[Callable[[], None]]:
-    """Count the time of the work inside, where it is limited; work inside of counted work is not in any figure twice.
+    """Count the time of the work inside, where it is limited; work inside of counted work is not counted twice.
 
     Yields what long work calls from time to time: it raises the error once the time is used up.
 

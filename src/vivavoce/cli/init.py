@@ -42,7 +42,7 @@ PURPOSES = {
     "policy.md": "what the bot has to go by",
     "suite.md": "the mistake, and how to put your own in its place",
 }
-"""What the files of templates are, in the order in which they are told."""
+"""What the files of templates are, in the order in which they are listed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap:
     For each turn: that turn with the ones before it as context, or a window of up to `window` turns that ends with it;
     else the whole. What takes more than `tokens` is cut: a context to its latest turns, a whole conversation into
     pieces that share up to `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
-    Pieces that end in one of the first `since` turns are left out; a whole conversation has none of these.
+    Pieces that end in one of the first `since` turns are left out; a whole conversation has no such pieces.
     """
     count = len(transcript.turns)
     if scope == "conversation":

@@ -87,7 +87,7 @@ def _strict(part: object) -> object:
 class StructuredAnswer:
     """An answer that matches its schema; `read` is what had to be read otherwise than it was written, if anything.
 
-    `checked` is the answer as an instance of the class that was asked for, None where the schema is no class.
+    `checked` is the answer as an instance of the class that was asked for, None where the schema is not a class.
     """
 
     parsed: dict[str, Any]

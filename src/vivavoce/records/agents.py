@@ -18,7 +18,7 @@ from vivavoce.records.score import Evidence, Finding
 from vivavoce.records.trajectory import outcome_of, tool_results
 
 How = Literal["call", "stated", "unstated"]
-"""A call of a tool hands over, the log states it without one, or that agent simply goes on."""
+"""A call of a tool hands over, the log states it without one, or another agent simply goes on."""
 
 _BY_NAME = re.compile(r"(?:^|.*[^a-z])(?:transfer|hand_?off|hand_?over)(?:_back)?_to_(.+)", re.IGNORECASE | re.DOTALL)
 _BY_ARGUMENT = frozenset(("transfertoagent", "handofftoagent", "handoff", "transfertoagenttool"))
@@ -58,7 +58,7 @@ def several(messages: Iterable[AnyMessage]) -> bool:
 
 
 def receiver_named(call: ToolCall) -> str | None:
-    """Return the agent that a call would hand over to, as it names it; None for a call of that tool.
+    """Return the agent that a call would hand over to, as it names it; None for a call of another tool.
 
     That is `transfer_to_refunds` and the like, or `transfer_to_agent(agent_name="refunds")`. A tool with such a name
     may do something else, such as `transfer_to_savings`.

@@ -26,10 +26,10 @@ MAX_BYTES_OF_USER = 64_000_000
 """Bytes of the same for one user, who may always have one that is larger."""
 
 SMALL_BODY_BYTES = 2**16
-"""The length of a body that is not in any figure."""
+"""The length of a body that is not counted."""
 
 PART_BYTES = 2**18
-"""Bytes of an answer that are sent at a time; a shorter answer is not in any figure."""
+"""Bytes of an answer that are sent at a time; a shorter answer is not counted."""
 
 _UNTIL_SENT = "until_sent"
 _RETRY = {"retry-after": "2"}

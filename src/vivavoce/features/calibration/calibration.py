@@ -517,14 +517,14 @@ def _notes(
 def _left_out(calibration: Calibration) -> Iterator[str]:
     """Yield what no figure has, and what people saw."""
     if not_random := len(calibration.labels) - len(calibration.drawn_labels):
-        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not in any figure"
+        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not counted"
     if visible := sum(not label.blind for label in calibration.drawn_labels):
         yield f"{count(visible, 'drawn label')} made while the judge's answer was visible, which biases labels"
     if calibration.split:
-        left = f"{count(calibration.split, 'conversation')} on which people are evenly split: not in any figure"
+        left = f"{count(calibration.split, 'conversation')} on which people are evenly split: not counted"
         yield f"{left}, so the figures are about easier conversations: let a third person label these"
     if calibration.unsure:
-        yield f"{count(calibration.unsure, 'conversation')} that people could not decide: not in any figure"
+        yield f"{count(calibration.unsure, 'conversation')} that people could not decide: not counted"
 
 
 def _one_sided(cells: Mapping[tuple[bool, bool], int]) -> Iterator[str]:

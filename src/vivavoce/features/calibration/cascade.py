@@ -348,7 +348,7 @@ def _notes(
     then: str,
 ) -> Iterator[str]:
     if not_random := len(calibration.labels) - len(calibration.drawn_labels):
-        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not in any figure"
+        yield f"{count(not_random, 'label')} of conversations that were not randomly sampled: not counted"
     if unscored := sum(how_good(pair.first) is None for pair in both):
         yield f"{first} has no score for {count(unscored, 'labelled conversation')}: {then} decides these"
     if both and prices.unit == "tokens":

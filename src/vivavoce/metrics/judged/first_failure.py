@@ -81,7 +81,7 @@ class FirstFailureMetric(JudgedMetric):
     mistake it was (user, assistant, tool, environment) and its `kind`. `confidence` is that of the root.
 
     A step that is not in the conversation is asked for once more. A root that is still not found is a judge error; a
-    point of no return that is not found is no finding, and its quote is in the other evidence.
+    point of no return that is not found does not become a finding, and its quote is in the other evidence.
 
     Of a conversation in pieces the earliest root decides. A conversation in which the assistant says and does nothing
     fails, and no judge is asked.

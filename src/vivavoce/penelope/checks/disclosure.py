@@ -20,7 +20,7 @@ _ANYTHING = compile_phrases([r"(your|more|further|following|additional) (\w+ )?(
 class DisclosureCheck:
     """Objects to a message that tells facts which the target has not asked for.
 
-    A fact is told when its value is in the message, in any case and encoding, and with any spaces and hyphens
+    A message states a fact when its value is in it, in any case and encoding, and with any spaces and hyphens
     inside it; a number of one or two digits counts only in a message with a word of the fact's name, or at the end of a
     short one. It was asked for when a word of its name is in a reply of the target, or a reply asks for details in
     general. What was said already, by the target or to it, and what is in the goal, the scenario or the openings, is
