@@ -15,7 +15,7 @@ from vivavoce.server.listening import listening
 from vivavoce.server.state import server_of
 from vivavoce.store.store import Store
 
-from .live import get, running
+from .live import get, running, serving
 
 PAGES = 20
 
@@ -58,3 +58,17 @@ def test_a_user_leaves_threads_to_others_and_whoever_hangs_up_leaves_the_queue(
         opened.set()
         soon(lambda: server_of(app).turns.used == 0)
     assert not going.acquire(blocking=False)
+
+
+@pytest.mark.parametrize(("method", "path"), [("PATCH", "/api/v1/runs/latest"), ("POST", "/views")])
+def test_a_client_that_leaves_while_it_sends_is_no_error(
+    store: Store, method: str, path: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving(store) as url:
+        host = url.removeprefix("http://")
+        head = f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {url}\r\nContent-Length: 1000\r\n\r\n{{"
+        with socket.create_connection(("127.0.0.1", int(host.partition(":")[2]))) as client:
+            client.sendall(head.encode())
+        soon(lambda: any(record.getMessage() == "request" for record in caplog.records))
+        assert get(f"{url}/api/v1/runs").status == 200
+    assert "Traceback" not in capfd.readouterr().err

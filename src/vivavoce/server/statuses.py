@@ -8,6 +8,7 @@ from typing import NamedTuple
 from vivavoce.errors import NotFound, StoreError, VivavoceError
 from vivavoce.server.jobs import OtherBody, TooManyJobs
 from vivavoce.server.pages.forms import ForeignForm
+from vivavoce.server.turns import CLIENT_GONE
 from vivavoce.store.access import NotYours
 from vivavoce.store.runs.claim import Claimed
 
@@ -34,6 +35,10 @@ _ANSWERS: dict[type[VivavoceError], Answered] = {
 }
 
 
+_CODES = {INVALID.status: INVALID.code, CLIENT_GONE: "client_gone"}
+"""The codes of statuses that have another name in HTTP, or none."""
+
+
 def answered(error: Exception) -> Answered:
     """Return the answer to an error."""
     return next((answer for kind, answer in _ANSWERS.items() if isinstance(error, kind)), INVALID)
@@ -41,4 +46,4 @@ def answered(error: Exception) -> Answered:
 
 def code_of(status: int) -> str:
     """Return the code of an error that has only a status, such as `method_not_allowed` for 405."""
-    return INVALID.code if status == INVALID.status else HTTPStatus(status).name.lower()
+    return _CODES.get(status) or HTTPStatus(status).name.lower()

@@ -6,19 +6,26 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
 
-from vivavoce.server.access import Handler
 from vivavoce.server.state import ServerState, request_state
 from vivavoce.server.users import user_of
+
+if TYPE_CHECKING:
+    from vivavoce.server.access import Handler
 
 T = TypeVar("T")
 
 CLIENT_GONE = 499
 """The status of a request whose client has hung up; only the log shows it."""
+
+
+def _client_gone() -> HTTPException:
+    return HTTPException(CLIENT_GONE, "the client has hung up")
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
@@ -31,7 +38,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise HTTPException(CLIENT_GONE)
+            raise _client_gone()
         return working.result()
     finally:
         working.cancel()
@@ -43,6 +50,18 @@ async def _until_gone(request: Request) -> None:
     """Wait until the client hangs up; its whole body has been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+async def _read_body(request: Request) -> None:
+    """Keep the body of a request for its handler.
+
+    Raises:
+        HTTPException: the client has hung up before it was sent.
+    """
+    try:
+        await request.body()
+    except ClientDisconnect as error:
+        raise _client_gone() from error
 
 
 def in_turn(route: APIRoute, handle: Handler) -> Handler:
@@ -60,7 +79,7 @@ def in_turn(route: APIRoute, handle: Handler) -> Handler:
         if not isinstance(state, ServerState):
             return await handle(request)
         if not reads:
-            await request.body()  # one that arrives slowly takes no turn
+            await _read_body(request)  # one that arrives slowly takes no turn
         turns = state.turns if reads else state.writing_turns
         async with AsyncExitStack() as stack:
             user = user_of(request)
